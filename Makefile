@@ -1,0 +1,51 @@
+# Every target sets up what it needs: a virtual environment in .venv, packages by name.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV   := .venv
+BIN    := $(VENV)/bin
+OUT    ?= demo-output
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow check format clean
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "sidelight needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
+	@echo "==> creating the virtual environment in $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+
+# Stamps: installed once, and again when pyproject.toml changes.
+$(VENV)/.installed-run: pyproject.toml | $(BIN)/python
+	@echo "==> installing sidelight and what the demo needs"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[plots]"
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
+	@echo "==> installing sidelight and what the tests need (a few minutes the first time)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@touch $@ $(VENV)/.installed-run
+
+demo: $(VENV)/.installed-run ## do the main job once, on data that comes with the package, and draw it
+	@$(BIN)/sidelight demo --out $(OUT)
+
+test: $(VENV)/.installed-dev ## run the tests
+	@echo "==> running the tests"
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
+
+test-slow: $(VENV)/.installed-dev ## run the tests that take longer
+	@$(BIN)/python -m pytest -m slow
+
+check: $(VENV)/.installed-dev ## lint, types and tests: run it before you commit
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(MAKE) --no-print-directory test
+
+format: $(VENV)/.installed-dev ## format the code
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+clean: ## remove the virtual environment, caches and demo output
+	rm -rf $(VENV) demo-output build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis

@@ -1,0 +1,27 @@
+"""sidelight: semi-supervised clustering with people who know a little, and are sometimes wrong.
+
+The package is imported lazily: ``import sidelight`` costs a few milliseconds, and a name such as
+``sidelight.SideInformation`` loads its module when it is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sidelight.side import SideInformation
+
+__version__ = "0.1.0"
+
+__all__ = ["SideInformation", "__version__"]
+
+_HOME = {"SideInformation": "sidelight.side"}
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'sidelight' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

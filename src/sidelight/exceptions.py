@@ -1,0 +1,29 @@
+"""Every error of sidelight derives from ValueError, as scikit-learn's users expect."""
+
+__all__ = [
+    "DataError",
+    "DatasetNotFoundError",
+    "SideInformationError",
+    "SidelightError",
+    "UnsupportedStatementError",
+]
+
+
+class SidelightError(ValueError):
+    """The root of all errors that sidelight raises on purpose."""
+
+
+class SideInformationError(SidelightError):
+    """A statement that cannot be taken: the message names the statements by the user's own ids."""
+
+
+class UnsupportedStatementError(SidelightError):
+    """A model was given a kind of statement that it cannot use; the message names models that can."""
+
+
+class DataError(SidelightError):
+    """The data matrix cannot be used as it is."""
+
+
+class DatasetNotFoundError(SidelightError, FileNotFoundError):
+    """A data set's file is missing; the message says what to put where."""
