@@ -1,0 +1,130 @@
+"""One measurement in this process: `python -m benchmarks.worker ORDER ANSWER` (see harness)."""
+
+from __future__ import annotations
+
+import json
+import resource
+import statistics
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness import WARM_UP_ROWS, Case, load
+
+
+def main() -> None:
+    """Do what ORDER (JSON) says and leave the figures in the file ANSWER."""
+    order = json.loads(sys.argv[1])
+    # A run cut short by max_iter says so; in a benchmark that is the intention.
+    warnings.simplefilter("ignore")
+    case = next(c for c in load(Path(order["path"])).CASES if c.name == order["case"])
+    mode, n = order["mode"], order["rows"]
+    if mode == "warm":
+        answer = _warm(case, n, order["repeats"])
+    elif mode == "memory":
+        answer = _memory(case, n)
+    else:
+        answer = _cold(case, n, mode.split()[1])
+    Path(sys.argv[2]).write_text(json.dumps(answer))
+
+
+def _warm(case: Case, n: int, repeats: int) -> dict[str, Any]:
+    _warm_up(case)
+    data = case.data(n)
+    answer: dict[str, Any] = {"run": [], "baseline": [], "iterations": None}
+    counts = []
+    for seed in range(repeats):
+        # Taking turns, and turning the order, spreads a slow spell of the machine over both.
+        for who in ("baseline", "run") if seed % 2 else ("run", "baseline"):
+            cpu, n_iter = _timed(case, who, data, seed)
+            answer[who].append(cpu)
+            if who == "run" and n_iter is not None:
+                counts.append(n_iter)
+    if counts:
+        answer["iterations"] = statistics.median(counts)
+    return answer
+
+
+def _cold(case: Case, n: int, who: str) -> dict[str, Any]:
+    data = case.data(n)
+    return {"cpu": _timed(case, who, data, 0)[0]}
+
+
+def _memory(case: Case, n: int) -> dict[str, Any]:
+    data = case.data(n)
+    _warm_up(case, baseline=False)
+    ready = case.prepare(data)
+    before = _resident()
+    _reset_peak()
+    case.run(ready, 0, **_longest(case))
+    return {"extra_mb": max(0.0, (_peak() - before) / 1e6)}
+
+
+def _warm_up(case: Case, baseline: bool = True) -> None:
+    small = case.data(WARM_UP_ROWS)
+    for call in (case.run, case.baseline) if baseline else (case.run,):
+        call(case.prepare(small), 0, **_longest(case))
+
+
+def _longest(case: Case) -> dict[str, int]:
+    return {} if case.iterations is None else {"max_iter": case.iterations[1]}
+
+
+def _timed(case: Case, who: str, data: Any, seed: int) -> tuple[float, float | None]:
+    """CPU seconds of one call (of one iteration, where the case asks for that), and its n_iter_."""
+    call = getattr(case, who)
+    if case.iterations is None:
+        cpu, fitted = _call(call, case.prepare(data), seed)
+        return cpu, getattr(fitted, "n_iter_", None)
+    few, many = case.iterations
+    short, fitted_short = _call(call, case.prepare(data), seed, max_iter=few)
+    long, fitted_long = _call(call, case.prepare(data), seed, max_iter=many)
+    more = fitted_long.n_iter_ - fitted_short.n_iter_
+    if more <= 0:
+        raise RuntimeError(f"{who} converged within {few} iterations: use harder data")
+    return (long - short) / more, fitted_long.n_iter_
+
+
+def _call(call: Any, data: Any, seed: int, **options: Any) -> tuple[float, Any]:
+    start = time.process_time()
+    fitted = call(data, seed, **options)
+    return time.process_time() - start, fitted
+
+
+# Resident memory. Linux can reset its high-water mark, which leaves out the making of the data;
+# elsewhere the mark of the whole process so far is the best there is, and an upper bound.
+
+
+def _status(field: str) -> int:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(field + ":"):
+            return int(line.split()[1]) * 1024
+    raise OSError(f"no {field} in /proc/self/status")
+
+
+def _resident() -> int:
+    try:
+        return _status("VmRSS")
+    except OSError:
+        return _peak()
+
+
+def _reset_peak() -> None:
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        print("the peak of resident memory cannot be reset here", file=sys.stderr)
+
+
+def _peak() -> int:
+    try:
+        return _status("VmHWM")
+    except OSError:
+        unit = 1 if sys.platform == "darwin" else 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""The harness tells the truth about what it measures, and survives what it measures."""
+
+import csv
+import io
+import textwrap
+from pathlib import Path
+
+import pytest
+from benchmarks.harness import COLUMNS, Case, Target, as_csv, as_markdown, judge, load, measure
+
+TOY = """
+import time
+from types import SimpleNamespace
+import numpy as np
+from benchmarks.harness import Case
+
+def spin(seconds):
+    start = time.process_time()
+    while time.process_time() - start < seconds:
+        pass
+
+def base(data, seed, max_iter=None):
+    spin(0.02 if max_iter is None else 0.01 * max_iter)
+    return SimpleNamespace(n_iter_=max_iter)
+
+def triple(data, seed, max_iter=None):
+    spin(0.06 if max_iter is None else 0.1 + 0.02 * max_iter)
+    return SimpleNamespace(n_iter_=max_iter)
+
+def hungry(data, seed):
+    np.ones(4_000_000).sum()
+
+def sleepy(data, seed):
+    time.sleep(60)
+
+def broken(data, seed):
+    raise KeyError("no such thing")
+
+def case(name, **changes):
+    return Case(name, **({"data": lambda n: np.ones(n), "run": triple, "baseline": base,
+                          "sizes": (1_000,), "threads": ("one",), "memory": False} | changes))
+"""
+
+
+def rows_of(tmp_path: Path, cases: str, **options: object) -> list[list[dict]]:
+    path = tmp_path / "bench_toy.py"
+    path.write_text(TOY + f"\nCASES = [{textwrap.dedent(cases)}]\n")
+    return list(measure(path, **options))
+
+
+def test_the_ratio_is_cpu_time_over_the_base_line(tmp_path):
+    ((row,),) = rows_of(tmp_path, "case('three times')", repeats=3)
+    assert row["status"] == "ok"
+    # Loose: the toy spins until its CPU clock says so, and only overshoots.
+    assert 2 < row["ratio"] < 4
+    assert row["ratio_low"] <= row["ratio"] <= row["ratio_high"]
+
+
+def test_sleeping_is_not_counted(tmp_path):
+    toy = "case('idle', run=lambda data, seed: time.sleep(0.3))"
+    ((row,),) = rows_of(tmp_path, toy, repeats=1)
+    assert row["cpu_seconds"] < 0.15
+
+
+def test_the_cost_of_an_iteration_leaves_out_what_is_done_once(tmp_path):
+    ((row,),) = rows_of(tmp_path, "case('slope', iterations=(1, 4))", repeats=3)
+    assert 1.5 < row["ratio"] < 2.5
+    assert row["iterations"] == 4
+
+
+def test_peak_memory_is_what_the_call_adds_to_the_data(tmp_path):
+    toy = """case('hungry', run=hungry, memory=True, data=lambda n: np.ones(n * 1_000))"""
+    ((row,),) = rows_of(tmp_path, toy, repeats=1)
+    # The toy holds 32 MB for a moment, and has held them in the warm-up; the data are 8 MB.
+    assert 28 < row["extra_mb"] < 40
+
+
+def test_a_case_that_fails_or_hangs_is_a_row_that_says_so_and_the_rest_goes_on(tmp_path):
+    toy = """
+    case("broken", run=broken), case("sleepy", run=sleepy, time_limit=3.0), case("fine"),
+    """
+    broken, sleepy, fine = (rows[0] for rows in rows_of(tmp_path, toy, repeats=1))
+    assert broken["status"] == "failed: KeyError: 'no such thing'"
+    assert sleepy["status"] == "timed out after 3 s"
+    assert fine["status"] == "ok"
+
+
+def test_growth_is_the_exponent_between_sizes(tmp_path):
+    toy = """
+    case("square", sizes=(1_000, 2_000), run=lambda data, seed: spin(0.05 * (len(data)/1_000)**2))
+    """
+    ((small, large),) = rows_of(tmp_path, toy, repeats=1)
+    assert small["growth"] is None
+    assert large["growth"] == pytest.approx(2, abs=0.5)
+
+
+def test_cold_rows_are_first_calls(tmp_path):
+    toy = """
+    case("lazy", cold=True, run=lambda data, seed: (spin(0 if done else 0.2), done.append(1)))
+    """
+    path = tmp_path / "bench_toy.py"
+    path.write_text(TOY + f"\ndone = []\nCASES = [{textwrap.dedent(toy)}]\n")
+    ((warm, cold, first),) = measure(path, repeats=1)
+    assert [r["state"] for r in (warm, cold, first)] == ["warm", "cold", "first"]
+    assert warm["cpu_seconds"] < 0.1 < cold["cpu_seconds"]
+    assert first["cpu_seconds"] > 0.1
+
+
+def test_one_thread_means_one_thread(tmp_path):
+    toy = """
+    case("threads", run=lambda data, seed: None if os.environ.get("OMP_NUM_THREADS") == "1"
+         else sys.exit("several"), threads=("one", "all")),
+    """
+    path = tmp_path / "bench_toy.py"
+    path.write_text(TOY + f"\nimport os, sys\nCASES = [{textwrap.dedent(toy)}]\n")
+    ((one, everything),) = measure(path, repeats=1)
+    assert one["status"] == "ok"
+    assert everything["status"] == "failed: several"
+
+
+def row(**values: object) -> dict:
+    return dict.fromkeys(COLUMNS) | values
+
+
+def test_a_target_is_met_missed_or_not_measured():
+    targets = (Target("ratio", 0.5, 10), Target("ratio", 0.5, 20), Target("ratio", 0.5, 30))
+    case = Case("x", data=len, run=len, baseline=len, sizes=(), targets=targets)
+    rows = [
+        row(rows=10, threads="one", state="warm", ratio=0.4),
+        row(rows=20, threads="one", state="warm", ratio=0.6),
+    ]
+    assert [t["met"] for t in judge(case, rows)] == [True, False, None]
+
+
+def test_tables_survive_commas_bars_and_missing_values():
+    rows = [row(case="a, b", rows=1_000, ratio=0.123456, status="failed: x | y")]
+    (read,) = csv.DictReader(io.StringIO(as_csv(rows)))
+    assert read["case"] == "a, b"
+    assert float(read["ratio"]) == 0.123456
+    assert "x \\| y" in as_markdown(rows)
+    assert "1,000" in as_markdown(rows)
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted((Path(__file__).parents[2] / "benchmarks").glob("bench_*.py")),
+    ids=lambda p: p.stem,
+)
+def test_every_benchmark_declares_cases_with_names_of_their_own(path):
+    names = [case.name for case in load(path).CASES]
+    assert names
+    assert len(names) == len(set(names))
+    for case in load(path).CASES:
+        for target in case.targets:
+            assert target.rows in case.sizes
+            assert target.measure in COLUMNS
