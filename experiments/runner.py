@@ -1,0 +1,188 @@
+"""Run the cells of an experiment: in parallel, seeded each, cached on disk, resumable.
+
+A cell is a flat dictionary that says everything about one run, such as
+`{"dataset": "iris", "percent": 10, "method": "paper", "draw": 7}`. It is its own identity: the
+seed and the place in the cache are hashes of it, so one cell run alone gives the number that it
+gives among thousands, and a run that was killed goes on where it stopped.
+
+An experiment is a folder with a `run.py` that defines `EXPERIMENT`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from joblib import Parallel, delayed
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+HERE = Path(__file__).resolve().parent
+
+Cell = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a cell: its values, or the error that took their place."""
+
+    cell: Cell
+    values: dict[str, float]
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table or figure: which cells it needs, and how they are shown.
+
+    `cells(repeats)` lists them (`None`: as many draws as the paper took). `render(outcomes)` gives
+    the rows of the CSV file and the Markdown below the protocol; `draw(rows, path)` the picture.
+    `serial` cells are timed and so have the machine to themselves.
+    """
+
+    title: str
+    protocol: tuple[str, ...]
+    cells: Callable[[int | None], list[Cell]]
+    render: Callable[[Sequence[Outcome]], tuple[list[dict[str, Any]], str]]
+    draw: Callable[[Sequence[Mapping[str, Any]], Path], None] | None = None
+    serial: bool = False
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A paper: how one cell is run, and its tables by their number in the paper.
+
+    `missing(cell)` says what is not there that the cell needs (a data set), or None.
+    """
+
+    title: str
+    run: Callable[[Cell], Mapping[str, float]]
+    tables: Mapping[str, Table]
+    missing: Callable[[Cell], str | None] = lambda cell: None
+
+
+def papers(folder: Path = HERE) -> list[str]:
+    """The names of the experiments in a folder."""
+    return sorted(path.parent.name for path in folder.glob("*/run.py"))
+
+
+@cache
+def load(folder: Path, paper: str) -> Experiment:
+    """The experiment in `folder/paper/run.py`."""
+    path = folder / paper / "run.py"
+    spec = importlib.util.spec_from_file_location(f"experiments_{paper}_run", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    experiment: Experiment = module.EXPERIMENT
+    return experiment
+
+
+# Identity
+
+
+def seed_of(**identity: Any) -> int:
+    """A seed of 32 bits from what identifies a cell, or a part of it that others share."""
+    return int(_digest(identity)[:8], 16)
+
+
+def code_version(folder: Path, paper: str) -> str:
+    """A hash of everything whose change may change a result: our sources and the experiment's."""
+    import numpy
+    import scipy
+    import sklearn
+
+    import sidelight
+
+    digest = hashlib.sha256()
+    package = Path(sidelight.__file__).parent
+    for root in (package, folder / paper):
+        for path in sorted(root.rglob("*.py")):
+            digest.update(str(path.relative_to(root)).encode() + path.read_bytes())
+    digest.update(Path(__file__).read_bytes())
+    for library in (numpy, scipy, sklearn):
+        digest.update(library.__version__.encode())
+    return digest.hexdigest()[:12]
+
+
+def _digest(identity: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+
+
+# The run
+
+
+def run_cells(
+    paper: str,
+    cells: Iterable[Cell],
+    *,
+    folder: Path = HERE,
+    cache_folder: Path = Path("results/cache"),
+    jobs: int = -1,
+    console: Console | None = None,
+) -> list[Outcome]:
+    """Run the cells that the cache does not hold; all outcomes, in the order of the cells."""
+    console = console or Console(stderr=True)
+    store = cache_folder / paper / code_version(folder, paper)
+    store.mkdir(parents=True, exist_ok=True)
+    by_key = {_digest(cell): cell for cell in cells}
+    outcomes = {key: _read(store / f"{key}.json", cell) for key, cell in by_key.items()}
+    # In the order of their hashes, which mixes small data sets with large ones, so that
+    # the time left is told well from the first minute.
+    to_do = sorted(key for key, outcome in outcomes.items() if outcome is None)
+    work = partial(_work, folder, paper, store)
+    parallel = Parallel(n_jobs=jobs, return_as="generator_unordered")
+    with _progress(console) as progress:
+        task = progress.add_task(paper, total=len(by_key), completed=len(by_key) - len(to_do))
+        for key, outcome in parallel(delayed(work)(key, by_key[key]) for key in to_do):
+            outcomes[key] = outcome
+            progress.advance(task)
+    return [outcome for outcome in outcomes.values() if outcome is not None]
+
+
+def _work(folder: Path, paper: str, store: Path, key: str, cell: Cell) -> tuple[str, Outcome]:
+    """Run one cell, here in a worker, and store it at once: a kill loses only what is under way."""
+    try:
+        values = {name: float(value) for name, value in load(folder, paper).run(cell).items()}
+    except Exception as error:
+        # Not stored: the next run tries again.
+        return key, Outcome(cell, {}, f"{type(error).__name__}: {error}".splitlines()[0])
+    path = store / f"{key}.json"
+    scratch = path.with_suffix(f".{os.getpid()}.tmp")
+    scratch.write_text(json.dumps({"cell": cell, "values": values}))
+    scratch.replace(path)
+    return key, Outcome(cell, values)
+
+
+def _read(path: Path, cell: Cell) -> Outcome | None:
+    if not path.exists():
+        return None
+    return Outcome(cell, json.loads(path.read_text())["values"])
+
+
+def _progress(console: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("cells, elapsed"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=console,
+    )
