@@ -1,1 +1,32 @@
 """What people know about their data: statements, what follows from them, where they clash."""
+
+from sidelight.side._closure import Closure
+from sidelight.side._conflicts import Conflict, Conflicts
+from sidelight.side._feasibility import Feasibility
+from sidelight.side._information import SideInformation
+from sidelight.side._matching import match_classes
+from sidelight.side._statements import (
+    CANNOT,
+    KINDS,
+    LABEL,
+    MUST,
+    NOT_LABEL,
+    UNSURE,
+    Statements,
+)
+
+__all__ = [
+    "CANNOT",
+    "KINDS",
+    "LABEL",
+    "MUST",
+    "NOT_LABEL",
+    "UNSURE",
+    "Closure",
+    "Conflict",
+    "Conflicts",
+    "Feasibility",
+    "SideInformation",
+    "Statements",
+    "match_classes",
+]

@@ -1,0 +1,271 @@
+"""What follows from a set of statements: who belongs together, who does not.
+
+Must-links chain, and equal labels of one vocabulary tie their rows together too. Both are edges of
+one graph, the bonds: its vertices are the rows and, after them, one vertex for each class of each
+vocabulary, so that ten thousand rows with one label cost ten thousand edges and not 5e7 pairs.
+"""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from sidelight.side._statements import (
+    CANNOT,
+    KINDS,
+    LABEL,
+    MUST,
+    NOT_LABEL,
+    Ints,
+    row_positions,
+)
+
+if TYPE_CHECKING:
+    from sidelight.side._information import SideInformation
+
+
+class Bonds(NamedTuple):
+    """The edges that tie rows together, directly or through a class."""
+
+    n_vertices: int
+    class_vertex: Ints  # of each statement: the vertex of its class, −1 for pairs
+    vocabulary: Ints  # of each class vertex, in their order
+    left: Ints
+    right: Ints
+    statement: Ints  # which statement an edge comes from
+
+
+def bonds(side: "SideInformation") -> Bonds:
+    """The graph of must-links and labels that bind."""
+    said = side.statements
+    about_class = said.kind >= LABEL
+    keys = said.vocabulary[about_class] * max(len(side.classes), 1) + said.class_code[about_class]
+    distinct, inverse = np.unique(keys, return_inverse=True)
+    class_vertex = np.full(len(said.kind), -1, dtype=np.int64)
+    class_vertex[about_class] = side.n_samples + inverse
+    ties = np.flatnonzero(said.binding & ((said.kind == MUST) | (said.kind == LABEL)))
+    right = np.where(said.kind == MUST, said.j, class_vertex)
+    return Bonds(
+        side.n_samples + len(distinct),
+        class_vertex,
+        distinct // max(len(side.classes), 1),
+        said.i[ties],
+        right[ties],
+        ties,
+    )
+
+
+def components(n_vertices: int, left: Ints, right: Ints) -> Ints:
+    """Connected components, numbered by their first vertex."""
+    edges = (np.ones(len(left), dtype=np.int8), (left, right))
+    graph = sparse.coo_array(edges, shape=(n_vertices, n_vertices))
+    # scipy walks through the vertices in order, so its numbers are those of the first vertices.
+    return csgraph.connected_components(graph, directed=False)[1].astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Closure:
+    """Everything that a set of statements entails, kept per group and never per pair of rows.
+
+    Attributes
+    ----------
+    groups : ndarray of shape (n_samples,)
+        Rows of one group belong together. Groups are numbered by their first row.
+    cannot : ndarray of shape (n, 2)
+        Pairs of groups that a cannot-link keeps apart, each once, the lower number first. A pair
+        ``(g, g)`` is a contradiction: see `SideInformation.conflicts`.
+    labels, not_labels : ndarray of shape (n, 3)
+        Group, code of the vocabulary and code of the class, for every class that a group has or
+        has not. Two groups with labels of one vocabulary are apart, whichever labels these are,
+        because equal labels make one group.
+    source : SideInformation
+        Without its statements, the rows and names that the numbers refer to.
+    """
+
+    groups: Ints
+    cannot: Ints
+    labels: Ints
+    not_labels: Ints
+    source: "SideInformation"
+
+    @property
+    def n_groups(self) -> int:
+        """The number of groups, rows that are tied to no other row included."""
+        return int(self.groups.max()) + 1 if len(self.groups) else 0
+
+    @property
+    def sizes(self) -> Ints:
+        """The number of rows in each group."""
+        return np.bincount(self.groups, minlength=self.n_groups)
+
+    @property
+    def n_must_pairs(self) -> int:
+        """The number of pairs of rows that belong together: counted, not listed."""
+        sizes = self.sizes
+        return int((sizes * (sizes - 1) // 2).sum())
+
+    def together(self, i: ArrayLike, j: ArrayLike) -> NDArray[np.bool_]:
+        """Whether rows i and j belong together, for arrays of rows."""
+        return np.asarray(self.groups[np.asarray(i)] == self.groups[np.asarray(j)])
+
+    def apart(self, i: ArrayLike, j: ArrayLike) -> NDArray[np.bool_]:
+        """Whether rows i and j do not belong together, for arrays of rows.
+
+        Both `together` and `apart` hold where the statements contradict each other.
+        """
+        first, second = self.groups[np.asarray(i)], self.groups[np.asarray(j)]
+        low, high = np.minimum(first, second), np.maximum(first, second)
+        found = np.isin(
+            low * self.n_groups + high, self.cannot[:, 0] * self.n_groups + self.cannot[:, 1]
+        )
+        has, classes, barred = self._incidence()
+        found |= _meet(has, first, has, second) & (first != second)
+        found |= _meet(classes, first, barred, second) | _meet(classes, second, barred, first)
+        twice = np.flatnonzero((has > 1).sum(axis=1)) if has.nnz else np.empty(0, dtype=np.int64)
+        return np.asarray(found | ((first == second) & np.isin(first, twice)))
+
+    def __getitem__(self, rows: Any) -> "Closure":
+        """The same knowledge about fewer rows: ties through the rows that are gone remain."""
+        chosen = row_positions(rows, len(self.groups))
+        ids = None if self.source.index is None else self.source.index[chosen]
+        source = replace(self.source, n_samples=len(chosen), index=ids)
+        kept, first, groups = np.unique(self.groups[chosen], return_index=True, return_inverse=True)
+        by_first_row = np.argsort(np.argsort(first))
+        new = np.full(self.n_groups, -1, dtype=np.int64)
+        new[kept] = by_first_row
+        return Closure(
+            by_first_row[groups],
+            _distinct_rows(np.sort(_survivors(new[self.cannot]), axis=1)),
+            _distinct_rows(_survivors(_renumbered(self.labels, new))),
+            _distinct_rows(_survivors(_renumbered(self.not_labels, new))),
+            source,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Closure):
+            return NotImplemented
+        # By the statements and not by the arrays: codes of classes depend on which names are about.
+        return self.to_side() == other.to_side()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def to_side(self) -> "SideInformation":
+        """As few statements as say the same: a star of must-links per group, one line per pair of groups.
+
+        Returns
+        -------
+        SideInformation
+            Its closure is this closure again.
+        """
+        n = len(self.groups)
+        _, first = np.unique(self.groups, return_index=True)
+        members = np.setdiff1d(np.arange(n), first)
+        facts = np.concatenate([self.labels, self.not_labels])
+        kinds = np.repeat(
+            [MUST, CANNOT, LABEL, NOT_LABEL],
+            [len(members), len(self.cannot), len(self.labels), len(self.not_labels)],
+        )
+        i = np.concatenate(
+            [first[self.groups[members]], first[self.cannot[:, 0]], first[facts[:, 0]]]
+        )
+        j = np.concatenate([members, first[self.cannot[:, 1]], np.full(len(facts), -1)])
+        n_pairs = len(kinds) - len(facts)
+        ids = self.source.index
+        return type(self.source).from_columns(
+            np.array(KINDS)[kinds],
+            i if ids is None else ids[i],
+            j if ids is None else np.where(j < 0, None, ids.astype(object)[j]),
+            class_=_names(self.source.classes, facts[:, 2], n_pairs),
+            vocabulary=_names(self.source.vocabularies, facts[:, 1], n_pairs),
+            n_samples=n,
+            index=ids,
+            self_pairs="keep",
+        )
+
+    def _incidence(self) -> tuple[sparse.csr_array, sparse.csr_array, sparse.csr_array]:
+        """Groups against vocabularies (number of labels), classes, and excluded classes."""
+        vocabularies = len(self.source.vocabularies) + 1  # code −1, the shared one, comes last
+        classes = max(len(self.source.classes), 1)
+
+        def table(facts: Ints, columns: Ints, width: int) -> sparse.csr_array:
+            ones = np.ones(len(facts), dtype=np.int64)
+            return sparse.coo_array((ones, (facts[:, 0], columns)), (self.n_groups, width)).tocsr()
+
+        def cell(facts: Ints) -> Ints:
+            return (facts[:, 1] % vocabularies) * classes + facts[:, 2]
+
+        return (
+            table(self.labels, self.labels[:, 1] % vocabularies, vocabularies),
+            table(self.labels, cell(self.labels), vocabularies * classes),
+            table(self.not_labels, cell(self.not_labels), vocabularies * classes),
+        )
+
+
+def close(side: "SideInformation") -> Closure:
+    """Spread must-links through chains and labels, and lift the rest to whole groups."""
+    said = side.statements
+    tied = bonds(side)
+    groups = components(tied.n_vertices, tied.left, tied.right)[: side.n_samples]
+    counts = said.binding
+
+    def facts(kind: int) -> Ints:
+        chosen = counts & (said.kind == kind)
+        group = groups[said.i[chosen]]
+        return _distinct_rows(
+            np.stack([group, said.vocabulary[chosen], said.class_code[chosen]], axis=1)
+        )
+
+    cut = counts & (said.kind == CANNOT)
+    groups.flags.writeable = False
+    return Closure(
+        groups,
+        _distinct_rows(
+            np.sort(np.stack([groups[said.i[cut]], groups[said.j[cut]]], axis=1), axis=1)
+        ),
+        facts(LABEL),
+        facts(NOT_LABEL),
+        _without_statements(side),
+    )
+
+
+def _without_statements(side: "SideInformation") -> "SideInformation":
+    nothing = side.statements.take(np.empty(0, dtype=np.int64))
+    return type(side)(nothing, side.n_samples, side.classes, (), side.vocabularies, side.index)
+
+
+def _survivors(table: Ints) -> Ints:
+    """The lines whose groups (all columns but the codes of names) are still there."""
+    return table[(table[:, 0] >= 0) & ((table.shape[1] == 3) | (table[:, 1] >= 0))]
+
+
+def _renumbered(facts: Ints, new: Ints) -> Ints:
+    return np.stack([new[facts[:, 0]], facts[:, 1], facts[:, 2]], axis=1)
+
+
+def _distinct_rows(table: Ints) -> Ints:
+    """Sorted lines, each once. One number per line: np.unique(axis=0) is ten times slower."""
+    if not len(table):
+        return table
+    low = table.min(axis=0)
+    shape = tuple((table.max(axis=0) - low + 1).tolist())
+    distinct = np.unique(np.ravel_multi_index(tuple((table - low).T), shape))
+    return np.stack(np.unravel_index(distinct, shape), axis=1) + low
+
+
+def _meet(
+    left: sparse.csr_array, first: Ints, right: sparse.csr_array, second: Ints
+) -> NDArray[np.bool_]:
+    """Row by row, whether a row of one table and a row of another have an entry in common."""
+    shared = left[first.ravel()].multiply(right[second.ravel()])
+    return np.asarray(shared.sum(axis=1) > 0).reshape(first.shape)
+
+
+def _names(names: tuple[Any, ...], codes: Ints, n_before: int) -> NDArray[Any]:
+    column = np.full(n_before + len(codes), None, dtype=object)
+    lookup = np.full(len(names) + 1, None, dtype=object)
+    lookup[:-1] = names
+    column[n_before:] = lookup[codes]
+    return column

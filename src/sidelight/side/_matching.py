@@ -1,0 +1,83 @@
+"""Which cluster is which class, and which statements a partition breaks."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linear_sum_assignment
+
+from sidelight.exceptions import SideInformationError
+from sidelight.side._statements import CANNOT, LABEL, MUST, NOT_LABEL, Ints
+
+if TYPE_CHECKING:
+    from sidelight.side._information import SideInformation
+
+
+def match_classes(side: "SideInformation", labels: ArrayLike, n_clusters: int) -> Ints:
+    """Match the classes of each vocabulary to clusters, one to one, by the weight of their labels.
+
+    Parameters
+    ----------
+    side : SideInformation
+        Its label statements are counted, by weight.
+    labels : array of shape (n_samples,)
+        Cluster numbers from 0; −1 is no cluster.
+    n_clusters : int
+        The number of clusters.
+
+    Returns
+    -------
+    ndarray of shape (n_vocabularies + 1, n_classes)
+        The cluster of each class, or −1 where no labelled row of the class is in the cluster that
+        would be left for it. The last row is the vocabulary that everybody shares, so that the
+        code −1 finds it. Ties go to the lowest class and cluster.
+
+    Examples
+    --------
+    >>> from sidelight import SideInformation
+    >>> side = SideInformation.from_labels(["b", "a", None])
+    >>> match_classes(side, [0, 1, 1], n_clusters=2)
+    array([[1, 0]])
+    """
+    labels = np.asarray(labels)
+    n_classes = len(side.classes)
+    matched = np.full((len(side.vocabularies) + 1, n_classes), -1, dtype=np.int64)
+    said = side._binding(LABEL)
+    inside = labels[said.i] >= 0
+    for code in np.unique(said.vocabulary):
+        here = inside & (said.vocabulary == code)
+        counts = np.bincount(
+            said.class_code[here] * n_clusters + labels[said.i[here]],
+            weights=said.weight[here],
+            minlength=n_classes * n_clusters,
+        ).reshape(n_classes, n_clusters)
+        # Too small to overrule a difference in weight, enough to settle a tie.
+        preference = np.outer(np.arange(n_classes, 0, -1), np.arange(n_clusters))
+        nudge = 1e-9 * counts.max() / max(preference.sum(), 1)
+        rows, columns = linear_sum_assignment(counts - nudge * preference, maximize=True)
+        found = counts[rows, columns] > 0
+        matched[code, rows[found]] = columns[found]
+    return matched
+
+
+def violated(side: "SideInformation", labels: ArrayLike) -> NDArray[np.bool_]:
+    """For each statement whether a partition breaks it."""
+    labels = np.asarray(labels)
+    if labels.shape != side.shape:
+        raise SideInformationError(
+            f"labels has shape {labels.shape}; the side information speaks of {side.n_samples} rows."
+        )
+    said = side.statements
+    n_clusters = int(labels.max(initial=-1)) + 1
+    of_i, of_j = labels[said.i], labels[said.j]
+    of_class = np.full(len(said.kind), -1, dtype=np.int64)
+    if n_clusters and side.classes:
+        of_class = match_classes(side, labels, n_clusters)[said.vocabulary, said.class_code]
+    same_cluster = (of_i == of_j) & (of_i >= 0)
+    same_class = (of_i == of_class) & (of_i >= 0)
+    broken = np.zeros(len(said.kind), dtype=bool)
+    broken |= (said.kind == MUST) & ~same_cluster & (said.i != said.j)
+    broken |= (said.kind == CANNOT) & (same_cluster | (said.i == said.j))
+    broken |= (said.kind == LABEL) & ~same_class
+    broken |= (said.kind == NOT_LABEL) & same_class
+    return broken

@@ -1,0 +1,347 @@
+"""The table of statements, and the one gate through which every statement enters it."""
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.exceptions import SideInformationError
+from sidelight.side._names import Name, as_column, encode, look_up
+
+KINDS = ("must", "cannot", "unsure", "label", "not_label")
+MUST, CANNOT, UNSURE, LABEL, NOT_LABEL = range(5)
+
+SelfPairs = Literal["raise", "drop", "keep"]
+Ints = NDArray[np.int64]
+
+
+class Statements(NamedTuple):
+    """What people said, one entry per statement; all columns are read-only arrays.
+
+    Pairs have ``i <= j`` and no class, labels have a class and ``j == -1``. A code of −1 stands
+    for "not told": no annotator, or the vocabulary that everybody shares.
+    """
+
+    kind: NDArray[np.int8]
+    i: Ints
+    j: Ints
+    class_code: Ints
+    weight: NDArray[np.float64]
+    annotator: Ints
+    vocabulary: Ints
+
+    def take(self, rows: NDArray[Any]) -> "Statements":
+        """The chosen statements, in the given order."""
+        return Statements(*(column[rows] for column in self))
+
+    @property
+    def binding(self) -> NDArray[np.bool_]:
+        """Whether a statement binds anything: not if it is unsure, not if it weighs nothing."""
+        return (self.kind != UNSURE) & (self.weight > 0)
+
+
+class Table(NamedTuple):
+    """Checked statements, with the names behind their codes."""
+
+    statements: Statements
+    classes: tuple[Name, ...]
+    annotators: tuple[Name, ...]
+    vocabularies: tuple[Name, ...]
+
+
+def check_index(index: Any) -> NDArray[Any]:
+    """The user's row ids as a read-only array of distinct whole numbers or texts."""
+    ids = as_column(index)
+    if ids.ndim != 1:
+        raise SideInformationError(
+            f"index has {ids.ndim} dimensions; give one id per row, for example a frame's id column."
+        )
+    if ids.dtype == object:
+        types = {type(value) for value in ids.tolist()}
+        if types <= {str}:
+            ids = ids.astype(str)
+        elif types <= {int}:
+            ids = ids.astype(np.int64)
+    if ids.dtype.kind not in "iuU":
+        raise SideInformationError(
+            "row ids have to be all texts or all whole numbers; "
+            "convert the ids first, for example with frame['id'].astype(str)."
+        )
+    values, counts = np.unique(ids, return_counts=True)
+    if len(values) < len(ids):
+        twice = ", ".join(map(repr, values[counts > 1][:5].tolist()))
+        raise SideInformationError(
+            f"{int((counts > 1).sum())} row ids stand for more than one row: {twice}; "
+            "row ids have to be unique."
+        )
+    ids = ids.copy()
+    ids.flags.writeable = False
+    return ids
+
+
+def check_statements(
+    kind: Any,
+    i: Any,
+    j: Any,
+    class_: Any,
+    *,
+    weight: Any,
+    annotator: Any,
+    vocabulary: Any,
+    n_samples: int,
+    index: NDArray[Any] | None,
+    classes: Any,
+    self_pairs: SelfPairs,
+) -> Table:
+    """Turn columns into a table of statements, or say which statements are wrong and why."""
+    raw_i = as_column(i)
+    length = len(raw_i)
+    raw_j = as_column(j) if j is not None else np.full(length, None, dtype=object)
+    if len(raw_j) != length:
+        raise SideInformationError(f"i has {length} rows and j has {len(raw_j)}; they go together.")
+    kinds = _kind_codes(kind, length)
+
+    def say(k: int) -> str:
+        parts = [KINDS[kinds[k]], str(raw_i[k])]
+        return " ".join([*parts, str(raw_j[k])] if kinds[k] <= UNSURE else parts)
+
+    first = _positions(raw_i, n_samples, index, kinds, say)
+    is_pair = kinds <= CANNOT
+    second = _positions(raw_j, n_samples, index, kinds, say, partner=True)
+    class_code, class_names = encode(class_, length, "class")
+    refuse(
+        is_pair & (second < 0),
+        say,
+        "only one row",
+        "must and cannot are about two rows: fill column j.",
+    )
+    refuse(
+        (kinds >= LABEL) & (class_code < 0),
+        say,
+        "no class",
+        "label and not_label need a class.",
+    )
+    if classes is not None:
+        _check_classes(class_code, class_names, classes, say)
+    weights = _weights(weight, length, say)
+    annotator_code, annotators = encode(annotator, length, "annotator")
+    vocabulary_code, vocabularies = encode(vocabulary, length, "vocabulary")
+
+    of_pairs = kinds <= UNSURE
+    second = np.where(of_pairs, second, -1)
+    low = np.where(second >= 0, np.minimum(first, second), first)
+    high = np.where(second >= 0, np.maximum(first, second), -1)
+    table = Statements(
+        kinds,
+        low,
+        high,
+        np.where(kinds >= LABEL, class_code, -1),
+        weights,
+        annotator_code,
+        np.where(kinds >= LABEL, vocabulary_code, -1),
+    )
+    if self_pairs == "raise":
+        refuse(
+            of_pairs & (low == high),
+            say,
+            "a row paired with itself",
+            'leave them out, or say self_pairs="drop" or self_pairs="keep".',
+        )
+    elif self_pairs == "drop":
+        table = table.take(~(of_pairs & (low == high)))
+    elif self_pairs != "keep":
+        raise SideInformationError(f'self_pairs is "raise", "drop" or "keep", not {self_pairs!r}.')
+    return compact(table, class_names, annotators, vocabularies)
+
+
+def compact(
+    statements: Statements,
+    classes: tuple[Name, ...],
+    annotators: tuple[Name, ...],
+    vocabularies: tuple[Name, ...],
+) -> Table:
+    """Forget the names that no statement uses, so that equal statements make equal tables."""
+    class_code, classes = _used(statements.class_code, classes)
+    annotator, annotators = _used(statements.annotator, annotators)
+    vocabulary, vocabularies = _used(statements.vocabulary, vocabularies)
+    statements = statements._replace(
+        class_code=class_code, annotator=annotator, vocabulary=vocabulary
+    )
+    for column in statements:
+        column.flags.writeable = False
+    return Table(statements, classes, annotators, vocabularies)
+
+
+def row_positions(rows: Any, n_samples: int) -> Ints:
+    """Row positions from a slice, a mask or integers; no row twice."""
+    if isinstance(rows, slice):
+        return np.arange(n_samples)[rows]
+    chosen = np.asarray(rows)
+    if chosen.ndim != 1:
+        raise SideInformationError(
+            "side information is indexed by a list of rows, a mask or a slice; "
+            f"for one row write side[[{rows!r}]]."
+        )
+    if chosen.dtype == bool:
+        if len(chosen) != n_samples:
+            raise SideInformationError(f"the mask has {len(chosen)} entries for {n_samples} rows.")
+        return np.flatnonzero(chosen)
+    if len(chosen) == 0:
+        return np.empty(0, dtype=np.int64)
+    if chosen.dtype.kind not in "iu":
+        raise SideInformationError(f"rows are chosen by whole numbers, not by {chosen.dtype}.")
+    outside = (chosen < -n_samples) | (chosen >= n_samples)
+    if outside.any():
+        raise IndexError(f"row {chosen[outside][0]} is outside 0 … {n_samples - 1}")
+    chosen = np.where(chosen < 0, chosen + n_samples, chosen).astype(np.int64)
+    if len(np.unique(chosen)) < len(chosen):
+        raise SideInformationError(
+            "a row is chosen more than once: side information cannot speak of two copies of a row. "
+            "Draw without replacement."
+        )
+    return chosen
+
+
+def refuse(wrong: NDArray[np.bool_], say: Callable[[int], str], problem: str, remedy: str) -> None:
+    """Raise if any statement is wrong, naming the first five and the count."""
+    bad = np.flatnonzero(wrong)
+    if not len(bad):
+        return
+    named = "; ".join(f"statement {k} ({say(int(k))})" for k in bad[:5])
+    more = f" and {len(bad) - 5:,} more" if len(bad) > 5 else ""
+    count = "1 statement" if len(bad) == 1 else f"{len(bad):,} statements"
+    raise SideInformationError(f"{problem}, in {count}: {named}{more}. What to do: {remedy}")
+
+
+def _used(codes: Ints, names: tuple[Name, ...]) -> tuple[Ints, tuple[Name, ...]]:
+    used = np.zeros(len(names) + 1, dtype=bool)
+    used[codes] = True  # code −1 marks the spare last entry
+    used = used[:-1]
+    if used.all():
+        return codes.copy(), names
+    renumbered = np.append(np.cumsum(used) - 1, -1)
+    return renumbered[codes], tuple(name for name, keep in zip(names, used, strict=True) if keep)
+
+
+def _kind_codes(kind: Any, length: int) -> NDArray[np.int8]:
+    if not isinstance(kind, str):
+        column = as_column(kind)
+        if column.dtype.kind in "iu" and column.ndim == 1 and len(column) == length:
+            if length and (column.min() < 0 or column.max() >= len(KINDS)):
+                raise SideInformationError(f"kind codes are 0 … {len(KINDS) - 1}, for {KINDS}.")
+            return column.astype(np.int8)
+    codes, names = encode(kind, length, "kind")
+    unknown = [name for name in names if name not in KINDS]
+    if unknown or (codes < 0).any():
+        came = ", ".join(map(repr, unknown)) or "nothing at all"
+        where = np.flatnonzero((codes < 0) | np.isin(codes, [names.index(u) for u in unknown]))
+        raise SideInformationError(
+            f"unknown kind ({came}), first in statement {where[0]}, {len(where):,} in all; "
+            f"the kinds are {', '.join(KINDS)}."
+        )
+    return np.array([KINDS.index(str(name)) for name in names] or [0], dtype=np.int8)[codes]
+
+
+def _positions(
+    rows: NDArray[Any],
+    n_samples: int,
+    index: NDArray[Any] | None,
+    kinds: NDArray[np.int8],
+    say: Callable[[int], str],
+    *,
+    partner: bool = False,
+) -> Ints:
+    """Row positions; −1 where the column j may be, and is, empty."""
+    matters = kinds <= UNSURE if partner else np.ones(len(rows), dtype=bool)
+    if index is not None:
+        found = look_up(rows, index)
+        unknown = (found == -1) | ((found == -2) & (not partner))
+        refuse(
+            matters & unknown,
+            say,
+            "rows that are not in the index",
+            "correct the ids, or give the index of the data they belong to.",
+        )
+        return np.maximum(found, -1)
+    numbers = _whole_numbers(rows, partner, matters, say)
+    # −1 may stand for "no partner" where a partner may be missing, and in whole-number columns only
+    # the labels' partners may.
+    may_be_empty = partner & ((kinds > CANNOT) | (rows.dtype.kind not in "iu"))
+    refuse(
+        matters & ((numbers < np.where(may_be_empty, -1, 0)) | (numbers >= n_samples)),
+        say,
+        f"rows outside 0 … {n_samples - 1}",
+        "rows count from 0; for ids of your own give index=.",
+    )
+    return numbers
+
+
+def _whole_numbers(
+    rows: NDArray[Any], partner: bool, matters: NDArray[np.bool_], say: Callable[[int], str]
+) -> Ints:
+    """A column of row numbers as integers; missing partners become −1."""
+    if rows.dtype.kind in "iu":
+        return rows.astype(np.int64)
+    if rows.dtype.kind == "f":
+        values = rows
+    else:
+        # A set of types is all that Python looks at row by row here, and only for object columns.
+        try:
+            values = np.array([np.nan if v is None else v for v in rows.tolist()], dtype=float)
+        except (TypeError, ValueError):
+            raise SideInformationError(
+                f"rows are given by position (whole numbers), not by {_first_text(rows)!r}; "
+                "for ids of your own give index=, the ids of all rows in their order."
+            ) from None
+    missing = np.isnan(values)
+    with np.errstate(invalid="ignore"):
+        broken = (values % 1 != 0) & ~missing
+    refuse(
+        matters & (broken | (missing & (not partner))),
+        say,
+        "rows that are no whole numbers",
+        "rows are numbered 0, 1, 2, …",
+    )
+    return np.where(missing | broken, -1, values).astype(np.int64)
+
+
+def _first_text(rows: NDArray[Any]) -> object:
+    return next((v for v in rows.tolist() if not isinstance(v, (int, float, type(None)))), None)
+
+
+def _weights(weight: Any, length: int, say: Callable[[int], str]) -> NDArray[np.float64]:
+    if weight is None:
+        return np.ones(length)
+    try:
+        weights = np.array(weight, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise SideInformationError(f"weights have to be numbers: {error}.") from None
+    if weights.ndim == 0:
+        weights = np.full(length, float(weights))
+    if weights.shape != (length,):
+        raise SideInformationError(
+            f"weight has shape {weights.shape} for {length} statements; give one each or a number."
+        )
+    refuse(
+        ~(np.isfinite(weights) & (weights >= 0)),
+        lambda k: f"{say(k)} with weight {weights[k]}",
+        "a weight that is NaN, infinite or negative",
+        'a weight is a finite number, 0 or more; a negative must is a "cannot".',
+    )
+    return weights
+
+
+def _check_classes(
+    codes: Ints, names: tuple[Name, ...], classes: Any, say: Callable[[int], str]
+) -> None:
+    allowed = as_column(list(classes))
+    _, allowed_names = encode(allowed, len(allowed), "classes")
+    keys = {(type(name), name) for name in allowed_names}
+    outside = np.array([(type(name), name) not in keys for name in names] + [False])
+    refuse(
+        outside[codes],
+        lambda k: f"{say(k)} is {names[codes[k]]!r}",
+        "a label outside classes=",
+        f"the classes are {', '.join(map(repr, allowed_names[:20]))}.",
+    )
