@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 OUT    ?= demo-output
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow check format clean
+.PHONY: help demo test test-slow check format clean bench reproduce
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -49,3 +49,17 @@ format: $(VENV)/.installed-dev ## format the code
 
 clean: ## remove the virtual environment, caches and demo output
 	rm -rf $(VENV) demo-output build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
+
+$(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
+	@echo "==> installing sidelight and the packages that it is measured against"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]"
+	@touch $@
+
+bench: $(VENV)/.installed-bench ## measure time and memory: BENCH=side SIZES=10000,100000 for a part
+	@$(BIN)/python -m benchmarks $(BENCH) $(if $(SIZES),--sizes $(SIZES))
+
+# The papers' data sets lie beside the project, if they are on this machine at all.
+reproduce: export SIDELIGHT_DATA ?= $(abspath $(wildcard ../shared/data))
+reproduce: $(VENV)/.installed-run ## repeat the papers' experiments: PAPER=plsi TABLE=2 REPEATS=5 for a part
+	@$(BIN)/python -m experiments $(if $(PAPER),--paper $(PAPER)) $(if $(TABLE),--table $(TABLE)) \
+		$(if $(REPEATS),--repeats $(REPEATS)) $(if $(RESULTS),--results $(RESULTS))
