@@ -6,6 +6,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+
 from benchmarks.harness import COLUMNS, Case, Target, as_csv, as_markdown, judge, load, measure
 
 TOY = """

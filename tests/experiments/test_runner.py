@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from experiments.__main__ import main
 from experiments.runner import HERE, code_version, load, papers, run_cells, seed_of
 from experiments.tables import compare, read_csv, shown, summarise, write_csv
