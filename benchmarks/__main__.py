@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,11 +18,12 @@ import sidelight
 from benchmarks.harness import COLUMNS, Row, as_csv, as_markdown, judge, load, measure
 
 HERE = Path(__file__).resolve().parent
-SHOWN = tuple(c for c in COLUMNS if c not in {"case", "ratio_low", "ratio_high"})
+SHOWN = tuple(c for c in COLUMNS if c not in {"ratio_low", "ratio_high"})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, and leave one CSV and one Markdown file per benchmark."""
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
     names = sorted(p.stem.removeprefix("bench_") for p in HERE.glob("bench_*.py"))
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", help=f"of {', '.join(names)}; all, if none is given")
@@ -33,44 +35,46 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown:
         parser.error(f"there is no benchmark {sorted(unknown)}; there are {names}")
     sizes = None if options.sizes is None else [int(float(s)) for s in options.sizes.split(",")]
+    made_by = _made_by(shlex.join(["python", "-m", "benchmarks", *arguments]))
     for name in options.names or names:
-        run(HERE / f"bench_{name}.py", options.results / "benchmarks", sizes, options.repeats)
+        path = HERE / f"bench_{name}.py"
+        run(path, options.results / "benchmarks", sizes, options.repeats, made_by)
     return 0
 
 
-def run(path: Path, folder: Path, sizes: list[int] | None, repeats: int) -> list[Row]:
-    """One benchmark file: print its tables as they are ready and write them to `folder`."""
+def run(path: Path, folder: Path, sizes: list[int] | None, repeats: int, made_by: str) -> None:
+    """One benchmark file: print each case as it is ready, and write all of them to `folder`."""
     console = Console(soft_wrap=True, highlight=False, markup=False)
     module = load(path)
     name = path.stem.removeprefix("bench_")
-    pages = [f"# {name}\n", (module.__doc__ or "").strip() + "\n", _made_by(name, repeats)]
-    console.print("\n".join(pages))
     rows: list[Row] = []
+    targets: list[Row] = []
     for case, found in zip(module.CASES, measure(path, sizes=sizes, repeats=repeats), strict=True):
-        if not found:
-            continue
-        rows += found
-        page = f"## {case.name}\n\n{as_markdown(found, SHOWN)}"
-        if targets := judge(case, found):
-            page += "\n" + as_markdown(targets, [c for c in targets[0] if c != "case"])
-        console.print(page)
-        pages.append(page)
+        if found:
+            rows += found
+            targets += judge(case, found)
+            console.print(f"{name}: {case.name}\n{as_markdown(found, SHOWN[1:])}")
+    page = f"# {name}\n\n{(module.__doc__ or '').strip()}\n\n{made_by}\n{as_markdown(rows, SHOWN)}"
+    if targets:
+        verdict = f"## Targets\n\n{as_markdown(targets, list(targets[0]))}"
+        console.print(verdict)
+        page += f"\n{verdict}"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.csv").write_text(as_csv(rows))
-    (folder / f"{name}.md").write_text("\n".join(pages))
+    (folder / f"{name}.md").write_text(page)
     console.print(f"written to {folder / name}.csv and .md")
-    return rows
 
 
-def _made_by(name: str, repeats: int) -> str:
+def _made_by(command: str) -> str:
     versions = (
         f"sidelight {sidelight.__version__}, Python {platform.python_version()}, "
         f"numpy {numpy.__version__}, scikit-learn {sklearn.__version__}"
     )
     return (
-        f"Made by `python -m benchmarks {name} --repeats {repeats}` with {versions}; "
-        f"{os.cpu_count()} cores. CPU seconds (user and system, all threads); ratios to the base "
-        "line in the same process, median of the turns.\n"
+        f"Made by `{command}` with {versions}; {os.cpu_count()} cores. CPU seconds (user and "
+        "system, all threads); ratios to the base line in the same process, median of the turns, "
+        "so that a ratio of medians may differ a little; growth is the exponent of CPU time in the "
+        "rows, from the smallest size.\n"
     )
 
 
