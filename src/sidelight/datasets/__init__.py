@@ -1,0 +1,28 @@
+"""Data to try things on: the papers' data sets by name, and generators with a known truth."""
+
+from sidelight.datasets._generators import (
+    GaussianSample,
+    MergedGaussians,
+    TwoViews,
+    make_blobs,
+    make_concentric_circles,
+    make_gaussian_mixture,
+    make_merged_gaussians,
+    make_two_views,
+)
+from sidelight.datasets._load import Dataset, DatasetInfo, list_datasets, load
+
+__all__ = [
+    "Dataset",
+    "DatasetInfo",
+    "GaussianSample",
+    "MergedGaussians",
+    "TwoViews",
+    "list_datasets",
+    "load",
+    "make_blobs",
+    "make_concentric_circles",
+    "make_gaussian_mixture",
+    "make_merged_gaussians",
+    "make_two_views",
+]
