@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from benchmarks.harness import Case, Target
+from sidelight.datasets import make_blobs
 
 K, D, LABELLED = 10, 16, 0.1
 SIZES = (10_000, 100_000, 1_000_000)
@@ -20,20 +21,16 @@ MILLION = 1_000_000
 
 
 class Rows(NamedTuple):
-    """What every call takes: the data, partial labels, and the rows that start one iteration."""
+    """What every call takes: the data and partial labels, -1 where there is none."""
 
     X: np.ndarray
     y: np.ndarray
 
 
 def gaussians(n: int) -> Rows:
-    rng = np.random.default_rng(n)
-    centers = rng.normal(scale=0.75, size=(K, D))
-    truth = rng.integers(K, size=n)
-    X = centers[truth]
-    X += rng.standard_normal((n, D))
-    y = np.where(rng.random(n) < LABELLED, truth, -1)
-    return Rows(X, y)
+    sample = make_blobs(n, D, K, random_state=0)
+    labelled = np.random.default_rng(0).random(n) < LABELLED
+    return Rows(sample.X, np.where(labelled, sample.y, -1))
 
 
 def kmeans(data: Rows, seed: int) -> Any:

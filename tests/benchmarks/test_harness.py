@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.__main__ import run
 from benchmarks.harness import COLUMNS, Case, Target, as_csv, as_markdown, judge, load, measure
 
 TOY = """
@@ -140,6 +141,22 @@ def test_tables_survive_commas_bars_and_missing_values():
     assert float(read["ratio"]) == 0.123456
     assert "x \\| y" in as_markdown(rows)
     assert "1,000" in as_markdown(rows)
+
+
+def test_the_page_has_the_rows_and_the_targets(tmp_path, capsys):
+    path = tmp_path / "bench_toy.py"
+    target = "targets=(Target('ratio', 0.5, 1_000),)"
+    path.write_text(
+        TOY + f"\nfrom benchmarks.harness import Target\nCASES = [case('x', {target})]\n"
+    )
+    run(path, tmp_path / "out", None, 1, "Made by hand.")
+    page = (tmp_path / "out" / "toy.md").read_text()
+    assert "Made by hand." in page
+    assert "| x | 1,000 | one | warm |" in page
+    assert "**no**" in page.split("## Targets")[1]
+    assert "toy: x" in capsys.readouterr().out
+    (row,) = csv.DictReader(io.StringIO((tmp_path / "out" / "toy.csv").read_text()))
+    assert float(row["ratio"]) > 2
 
 
 @pytest.mark.parametrize(
