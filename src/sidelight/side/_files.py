@@ -1,0 +1,531 @@
+"""Side information in files: CSV, JSON lines, Parquet, and the pair and graph files of papers."""
+
+import csv
+import gc
+import io
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import chain, compress
+from operator import methodcaller
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.exceptions import SideInformationError
+from sidelight.side import _frames
+from sidelight.side._cells import to_cell
+from sidelight.side._sources import COLUMNS, VERSION, Source, build, check_columns, fail
+from sidelight.side._statements import CANNOT, KINDS, MUST, SelfPairs
+
+if TYPE_CHECKING:
+    from sidelight.side._information import SideInformation
+
+_SUFFIXES = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".link": "graph",
+}
+_WRITTEN = ("csv", "tsv", "jsonl", "parquet")
+_READ = (*_WRITTEN, "pairs", "graph")
+
+# How people write must and cannot in plain files of pairs.
+_PAIR_WORDS = {
+    **dict.fromkeys(("must", "ml", "must-link", "must_link", "mustlink", "1", "+1"), MUST),
+    **dict.fromkeys(("cannot", "cl", "cannot-link", "cannot_link", "cannotlink", "-1"), CANNOT),
+}
+# JSON is parsed in pieces of this many lines: at once, a million records as dictionaries would
+# take half a gigabyte before they become columns.
+_PIECE = 50_000
+
+
+def read(
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    n_samples: int | str | None = None,
+    index: Any = None,
+    class_type: type | None = None,
+    kind: str | None = None,
+    first_row: int = 0,
+    self_pairs: SelfPairs = "raise",
+    classes: Any = None,
+) -> "SideInformation":
+    r"""Read side information from a file.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    format : {"csv", "tsv", "jsonl", "parquet", "pairs", "graph"}, optional
+        By default told by the suffix: .csv, .tsv, .jsonl or .ndjson, .parquet, .link (graph).
+
+        - ``csv`` and ``tsv``: a table with a line of column names: ``kind``, ``i`` and, as needed,
+          ``j``, ``class``, ``weight``, ``annotator``, ``vocabulary``, in any order.
+        - ``jsonl``: one JSON object per statement; the first line may say the number of rows and
+          their ids. ``parquet`` (needs the extra ``parquet``) has the same in its metadata.
+        - ``pairs``: lines ``i j must`` or ``i,j,cannot``, also ml/cl, must-link/cannot-link and
+          1/-1; with ``kind=`` lines ``i j``. ``#`` begins a comment line; a first line
+          ``i j kind`` is passed over.
+        - ``graph``: lines ``i j weight`` of one ``kind=``, as in the files that the authors of
+          ssc-ipa publish (numbered from 1: ``first_row=1``). There a self pair of weight w is
+          written as 2 w, the diagonal entry of an undirected graph, and so it is read.
+    n_samples : int or "infer", optional
+        The number of rows of the data, where neither the file nor ``index`` says it. With
+        ``"infer"`` the data has the rows that the file mentions, to check a file without its data.
+    index : sequence, optional
+        The ids of all rows, in their order. Ids in the file are read in the type of the index.
+    class_type : {str, int, float}, optional
+        The type of all classes; by default the file says it: in CSV a class ``3`` is the number
+        and ``"3"``, with quotes that belong to the cell, is the text.
+    kind : {"must", "cannot"}, optional
+        What the pairs of a graph file, or of a pairs file without that column, are.
+    first_row : int
+        The number of the first row in the file, when rows are given by number.
+    self_pairs : {"raise", "drop", "keep"}
+        What to do with a pair of a row and itself.
+    classes : sequence, optional
+        The classes that may occur; a label outside is an error.
+
+    Returns
+    -------
+    SideInformation
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from sidelight.side import read
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "answers.txt"
+    >>> _ = path.write_text("# asked on Monday\n0 1 must\n1 3 cannot\n")
+    >>> read(path, format="pairs", n_samples=4)
+    SideInformation(4 rows; 1 must, 1 cannot)
+    """
+    path = Path(path)
+    format = _format(path, format, _READ)
+    if kind is not None and format not in ("pairs", "graph"):
+        raise SideInformationError(
+            f"kind= is for pairs and graph files; a {format} file has a column for it."
+        )
+    if kind not in (None, "must", "cannot"):
+        raise SideInformationError(f'kind is "must" or "cannot", not {kind!r}.')
+    with _no_garbage_collection():
+        return build(
+            _read(path, format, kind),
+            n_samples=n_samples,
+            index=index,
+            class_type=class_type,
+            first_row=first_row,
+            self_pairs=self_pairs,
+            classes=classes,
+        )
+
+
+def write(
+    side: "SideInformation",
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Write side information to a file, whole or not at all.
+
+    Every format gives back exactly what was written. JSON lines and Parquet carry the number of
+    rows and their ids; CSV is a plain table for any spreadsheet, and `read` has to be told
+    ``n_samples`` or ``index``.
+
+    Parameters
+    ----------
+    side : SideInformation
+        What to write.
+    path : str or path
+        The file.
+    format : {"csv", "tsv", "jsonl", "parquet"}, optional
+        By default told by the suffix.
+    overwrite : bool
+        Whether a file of that name may be replaced.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from sidelight.side import SideInformation, write
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "known.csv"
+    >>> write(SideInformation.from_labels(["cat", None, "3", 3]), path)
+    >>> print(path.read_text())
+    kind,i,j,class,weight,annotator,vocabulary
+    label,0,,cat,1.0,,
+    label,2,,\"\"\"3\"\"\",1.0,,
+    label,3,,3,1.0,,
+    <BLANKLINE>
+    """
+    path = Path(path)
+    format = _format(path, format, _WRITTEN)
+    with _replacing(path, overwrite) as temporary:
+        if format == "parquet":
+            _write_parquet(side, temporary, path)
+        elif format == "jsonl":
+            _write_json_lines(side, temporary)
+        else:
+            _write_table(side, temporary, delimiter="," if format == "csv" else "\t")
+
+
+def _read(path: Path, format: str, kind: str | None) -> Source:
+    if format in ("csv", "tsv"):
+        return _read_table(path, delimiter="," if format == "csv" else "\t")
+    if format == "jsonl":
+        return _read_json_lines(path)
+    if format == "parquet":
+        return _read_parquet(path)
+    return _read_plain(path, format, kind)
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Millions of small objects come and none is a cycle: looking for cycles costs a third more."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _format(path: Path, format: str | None, allowed: Sequence[str]) -> str:
+    told = format or _SUFFIXES.get(path.suffix.lower())
+    if told is not None and told in allowed:
+        return told
+    came = f"format={format!r}" if format else f"the suffix of {path.name!r}"
+    if told in _READ:
+        raise SideInformationError(
+            f"{told} files are read and not written, since they cannot hold every statement; "
+            f"write one of {', '.join(allowed)}."
+        )
+    raise SideInformationError(
+        f"{came} names no format; give format=, one of {', '.join(allowed)}, "
+        f"or a suffix: {', '.join(s for s, f in _SUFFIXES.items() if f in allowed)}."
+    )
+
+
+@contextmanager
+def _replacing(path: Path, overwrite: bool) -> Iterator[Path]:
+    """A temporary file beside the wanted one, which takes its place when all went well."""
+    target = Path(os.path.realpath(path))  # through a link, not instead of it
+    _refuse_existing(target, path, overwrite)
+    temporary = target.with_name(f".sidelight-{secrets.token_hex(8)}.tmp")
+    try:
+        yield temporary
+        _refuse_existing(target, path, overwrite)
+        os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _refuse_existing(target: Path, path: Path, overwrite: bool) -> None:
+    if target.is_dir():
+        raise SideInformationError(f"{path} is a folder; give the name of a file.")
+    if target.exists() and not overwrite:
+        raise SideInformationError(
+            f"{path} exists already; give another name, or overwrite=True to replace it."
+        )
+
+
+# Out: columns as lists, then one C-level pass that joins them
+
+
+def _texts(
+    side: "SideInformation", form: Callable[[Any], str], missing: str
+) -> dict[str, list[str] | NDArray[Any]]:
+    """The columns as they stand in a text file; `form` writes one name."""
+    said = side.statements
+
+    def named(codes: NDArray[np.int64], names: Iterable[Any]) -> list[str]:
+        table = np.array([*map(form, names), missing], dtype=object)  # code −1 finds the last
+        return list(table[codes])
+
+    if side.index is None:
+        i = list(map(str, said.i.tolist()))
+        j = list(map(str, said.j.tolist()))
+        alone = np.flatnonzero(said.j < 0).tolist()
+        if alone:
+            cells = np.array(j, dtype=object)
+            cells[alone] = missing
+            j = cells.tolist()
+    else:
+        ids = side.index.tolist()
+        i, j = named(said.i, ids), named(said.j, ids)
+    return {
+        "kind": named(said.kind.astype(np.int64), KINDS),
+        "i": i,
+        "j": j,
+        "class": named(said.class_code, side.classes),
+        "weight": list(map(repr, said.weight.tolist())),
+        "annotator": named(said.annotator, side.annotators),
+        "vocabulary": named(said.vocabulary, side.vocabularies),
+    }
+
+
+def _write_table(side: "SideInformation", path: Path, delimiter: str) -> None:
+    columns = _texts(side, to_cell, "")
+    with open(path, "x", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows(zip(*(columns[name] for name in COLUMNS), strict=True))
+
+
+def _header(side: "SideInformation") -> dict[str, Any]:
+    return {
+        "sidelight": VERSION,
+        "n_samples": side.n_samples,
+        "index": None if side.index is None else side.index.tolist(),
+    }
+
+
+def _write_json_lines(side: "SideInformation", path: Path) -> None:
+    columns = _texts(side, json.dumps, "null")
+    # A column that is empty throughout is left out: it reads the same from half as long a file.
+    said = side.statements
+    empty = {
+        "j": said.j,
+        "class": said.class_code,
+        "annotator": said.annotator,
+        "vocabulary": said.vocabulary,
+    }
+    names = [name for name in COLUMNS if name not in empty or (empty[name] >= 0).any()]
+    line = "{" + ", ".join(f'"{name}": %s' for name in names) + "}\n"
+    with open(path, "x", encoding="utf-8", newline="") as file:
+        file.write(json.dumps(_header(side)) + "\n")
+        file.writelines(map(line.__mod__, zip(*(columns[name] for name in names), strict=True)))
+
+
+def _write_parquet(side: "SideInformation", temporary: Path, path: Path) -> None:
+    parquet = _frames.import_parquet()
+    try:
+        table = _frames.arrow_table(side, _header(side))
+    except UnicodeEncodeError as error:
+        raise SideInformationError(
+            f"{path}: the name {error.object!r} is no valid Unicode, which Parquet cannot hold; "
+            "write .jsonl or .csv instead, or correct the name."
+        ) from None
+    with open(temporary, "xb") as file:
+        parquet.write_table(table, file)
+
+
+# In: a Source per format
+
+
+def _open(path: Path) -> str:
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:  # spreadsheets begin with a mark
+            return file.read()
+    except UnicodeDecodeError as error:
+        raise SideInformationError(
+            f"{path} is no UTF-8 text (byte {error.start}); save it as UTF-8, "
+            'in a spreadsheet as "CSV UTF-8".'
+        ) from None
+
+
+def _read_table(path: Path, delimiter: str) -> Source:
+    text = _open(path)
+    rows, lines = _parse_csv(path, text, delimiter)
+    if not rows:
+        raise SideInformationError(
+            f"{path} is empty; its first line has the column names {', '.join(COLUMNS)}."
+        )
+    names = [name.strip() for name in rows[0]]
+    other = [mark for mark in ",;\t" if mark != delimiter and mark in "".join(names)]
+    hint = f" Are the columns separated by {other[0]!r}? A csv file has commas." if other else ""
+    check_columns(str(path), names, hint)
+    cells = _columns(path, rows[1:], len(names), lambda: lines()[1:])
+    columns = dict(zip(names, cells, strict=True))
+    return Source(str(path), columns, text=True, lines=lambda: lines()[1:])
+
+
+def _parse_csv(
+    path: Path, text: str, delimiter: str
+) -> tuple[list[list[str]], Callable[[], list[int]]]:
+    """The rows that are not blank, and a function for the line at which each begins."""
+
+    def reader() -> Any:
+        source = io.StringIO(text, newline="")
+        return csv.reader(source, delimiter=delimiter, skipinitialspace=True, strict=True)
+
+    def lines() -> list[int]:
+        numbers, before, rows = [], 0, reader()
+        for row in rows:
+            if "".join(row).strip():
+                numbers.append(before + 1)
+            before = rows.line_num
+        return numbers
+
+    try:
+        rows = list(reader())
+    except csv.Error as error:
+        raise SideInformationError(
+            f"{path}: {error}; a cell with a quote in it is written in quotes, the quote twice."
+        ) from None
+    texts = list(map(str.strip, map("".join, rows)))
+    return list(compress(rows, texts)), lines
+
+
+def _columns(
+    path: Path, rows: list[list[str]], width: int, lines: Callable[[], Sequence[int]]
+) -> list[list[str]]:
+    """Rows of cells as columns; every row must have the same number of cells."""
+    lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
+    ragged = np.flatnonzero(lengths != width)
+    if len(ragged):
+        numbers = lines()
+        fail(
+            str(path),
+            [numbers[k] for k in ragged.tolist()],
+            f"{lengths[ragged[0]]} cells where there are {width} columns",
+            "give every line as many cells as there are columns, empty ones too.",
+            unit="line",
+        )
+    flat = list(chain.from_iterable(rows))
+    return [flat[k::width] for k in range(width)]
+
+
+def _read_plain(path: Path, format: str, kind: str | None) -> Source:
+    """Pairs (i j kind, or i j) and graphs (i j weight): columns without names."""
+    if format == "graph" and kind is None:
+        raise SideInformationError(
+            f'{path} is a graph of pairs of one kind; say which: kind="must" or kind="cannot".'
+        )
+    text = _open(path).split("\n")
+    kept = [bool(line) and line[0] != "#" for line in map(str.strip, text)]
+    numbers = list(compress(range(1, len(text) + 1), kept))
+    data = list(compress(text, kept))
+    if any("," in line for line in data[:1]):
+        rows = [list(map(str.strip, row)) for row in csv.reader(data, skipinitialspace=True)]
+    else:
+        rows = list(map(str.split, data))
+    third = "weight" if format == "graph" else "kind"
+    names = ["i", "j"] if format == "pairs" and kind is not None else ["i", "j", third]
+    if rows and [cell.lower() for cell in rows[0]] == names:
+        rows, numbers = rows[1:], numbers[1:]
+    columns: dict[str, list[str]] = dict(
+        zip(names, _columns(path, rows, len(names), lambda: numbers), strict=True)
+    )
+    if kind is not None:
+        columns["kind"] = [kind] * len(rows)
+    else:
+        columns["kind"] = list(map(str.lower, columns["kind"]))
+    return Source(
+        str(path),
+        columns,
+        text=True,
+        lines=lambda: numbers,
+        kinds=_PAIR_WORDS,
+        twice_on_diagonal=format == "graph",
+    )
+
+
+def _read_json_lines(path: Path) -> Source:
+    text = _open(path).split("\n")
+    filled = list(map(str.strip, text))
+    numbers = list(compress(range(1, len(text) + 1), filled))
+    lines = list(compress(filled, filled))
+    header: Mapping[str, Any] | None = None
+    if lines and lines[0][0] == "{":
+        first = _parse_json(path, lines[:1], numbers[:1])[0]
+        if "sidelight" in first:
+            header = check_header(str(path), first)
+            lines, numbers = lines[1:], numbers[1:]
+    columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+    for start in range(0, len(lines), _PIECE):
+        there = numbers[start : start + _PIECE]
+        records = _parse_json(path, lines[start : start + _PIECE], there)
+        for name, values in _record_columns(path, records, there).items():
+            columns[name].extend(values)
+    return Source(str(path), columns, text=False, lines=lambda: numbers, header=header)
+
+
+def _record_columns(
+    path: Path, records: list[dict[str, Any]], numbers: list[int]
+) -> dict[str, Iterable[Any]]:
+    """All columns of some records; None where a record does not have the key."""
+    known = set(COLUMNS)
+    if any(not known.issuperset(keys) for keys in set(map(tuple, records))):
+        wrong = [n for n, r in zip(numbers, records, strict=True) if not known.issuperset(r)]
+        unknown = [key for key in dict.fromkeys(chain.from_iterable(records)) if key not in known]
+        fail(
+            str(path),
+            wrong,
+            f"unknown key {', '.join(map(repr, unknown))}",
+            f"the keys are {', '.join(COLUMNS)}.",
+            unit="line",
+        )
+    return {name: map(methodcaller("get", name), records) for name in COLUMNS}
+
+
+def _parse_json(path: Path, lines: list[str], numbers: list[int]) -> list[dict[str, Any]]:
+    """One object per line; parsed as one text, which is several times faster than line by line."""
+    try:
+        records: list[Any] = json.loads("[" + ",".join(lines) + "]")
+    except ValueError:
+        records = []
+    if len(records) == len(lines) and set(map(type, records)) <= {dict}:
+        return records
+    wrong = [n for n, line in zip(numbers, lines, strict=True) if not _is_object(line)]
+    fail(
+        str(path),
+        wrong or numbers,
+        "not one JSON object",
+        "every line of a JSON lines file is one object in braces, such as "
+        '{"kind": "must", "i": 0, "j": 1}.',
+        unit="line",
+    )
+
+
+def _is_object(line: str) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
+
+
+def check_header(name: str, header: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Refuse the header of a file that a later version has written, or that makes no sense."""
+    version, size, index = (header.get(key) for key in ("sidelight", "n_samples", "index"))
+    if version != VERSION:
+        raise SideInformationError(
+            f"{name} has version {version!r} of the format, and this sidelight reads version "
+            f"{VERSION}; install a newer sidelight."
+        )
+    whole = isinstance(size, int) and not isinstance(size, bool) and size >= 0
+    if not (size is None or whole) or not (index is None or isinstance(index, list)):
+        raise SideInformationError(
+            f"{name} has a header with n_samples {size!r}; "
+            "n_samples is a number of rows, and index a list of their ids, or null."
+        )
+    if index is not None and size is not None and len(index) != size:
+        raise SideInformationError(
+            f"{name} has a header with {len(index)} ids for {size} rows; there is one id per row."
+        )
+    return header
+
+
+def _read_parquet(path: Path) -> Source:
+    parquet = _frames.import_parquet()
+    limit = 2**31 - 1  # the ids of all rows are one long text in the metadata
+    try:
+        with open(path, "rb") as file:
+            table = parquet.read_table(
+                file, thrift_string_size_limit=limit, thrift_container_size_limit=limit
+            )
+    except ValueError as error:  # pyarrow's error for anything that is no Parquet
+        raise SideInformationError(f"{path} cannot be read as Parquet: {error}") from None
+    check_columns(str(path), table.column_names)
+    metadata = (table.schema.metadata or {}).get(b"sidelight")
+    header = None if metadata is None else check_header(str(path), json.loads(metadata))
+    columns = _frames.arrow_columns(table)
+    numbers = range(table.num_rows)
+    return Source(str(path), columns, text=False, lines=lambda: numbers, unit="row", header=header)
