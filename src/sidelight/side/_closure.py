@@ -33,6 +33,7 @@ class Bonds(NamedTuple):
     n_vertices: int
     class_vertex: Ints  # of each statement: the vertex of its class, −1 for pairs
     vocabulary: Ints  # of each class vertex, in their order
+    class_code: Ints  # of each class vertex
     left: Ints
     right: Ints
     statement: Ints  # which statement an edge comes from
@@ -42,7 +43,8 @@ def bonds(side: "SideInformation") -> Bonds:
     """The graph of must-links and labels that bind."""
     said = side.statements
     about_class = said.kind >= LABEL
-    keys = said.vocabulary[about_class] * max(len(side.classes), 1) + said.class_code[about_class]
+    n_classes = max(len(side.classes), 1)
+    keys = said.vocabulary[about_class] * n_classes + said.class_code[about_class]
     distinct, inverse = np.unique(keys, return_inverse=True)
     class_vertex = np.full(len(said.kind), -1, dtype=np.int64)
     class_vertex[about_class] = side.n_samples + inverse
@@ -51,7 +53,8 @@ def bonds(side: "SideInformation") -> Bonds:
     return Bonds(
         side.n_samples + len(distinct),
         class_vertex,
-        distinct // max(len(side.classes), 1),
+        distinct // n_classes,
+        distinct % n_classes,
         said.i[ties],
         right[ties],
         ties,
@@ -153,7 +156,7 @@ class Closure:
     __hash__ = None  # type: ignore[assignment]
 
     def to_side(self) -> "SideInformation":
-        """As few statements as say the same: a star of must-links per group, one line per pair of groups.
+        """As few statements as say the same: a star of must-links per group, a cannot per pair.
 
         Returns
         -------

@@ -9,7 +9,7 @@ classes meet.)
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, overload
 
@@ -28,20 +28,59 @@ if TYPE_CHECKING:
 # Chains are short in practice, and a search from both ends then looks at few rows. Past this many
 # steps (a chain of hundreds of must-links) one sweep over the whole group is cheaper.
 _MAX_STEPS = 64
-
-
-class Conflict(NamedTuple):
-    """One broken statement and the chain of statements that breaks it."""
-
-    statement: int
-    chain: tuple[int, ...]
-    text: str
-
-    def __str__(self) -> str:
-        return self.text
+# A chain of more links than this is cut short when it is told in words.
+_MAX_WORDS = 50
 
 
 @dataclass(frozen=True)
+class Conflict:
+    """One broken statement and the chain of statements that breaks it.
+
+    ``str()`` tells it in words, with the user's own row ids; `chain` holds every link.
+
+    Attributes
+    ----------
+    statement : int
+        Position of the broken statement in the table.
+    chain : tuple of int
+        Positions of the statements that contradict it, from its row onwards.
+    """
+
+    statement: int
+    chain: tuple[int, ...]
+    side: "SideInformation" = field(repr=False)
+
+    def __str__(self) -> str:
+        said = self.side.statements
+        row = self.side.row_name(said.i[self.statement])
+        if said.kind[self.statement] == CANNOT:
+            claim = f"{row} and {self.side.row_name(said.j[self.statement])} are kept apart"
+        else:
+            verb = "is" if said.kind[self.statement] == LABEL else "is not"
+            claim = f"row {row} {verb} {self.side.classes[said.class_code[self.statement]]!r}"
+        if not self.chain:
+            return f"{claim}, yet it is the same row"
+        links = self._links(self.chain[:_MAX_WORDS])
+        hidden = len(self.chain) - _MAX_WORDS
+        if hidden > 0:
+            links.append(f"and {hidden:,} more links")
+        return f"{claim}, yet {', '.join(links)}"
+
+    def _links(self, chain: tuple[int, ...]) -> list[str]:
+        """Each link in words, told from the end where the chain arrives."""
+        said = self.side.statements
+        here, words = int(said.i[self.statement]), []
+        for link in chain:
+            words.append(self.side.describe(link, start=here))
+            # A must-link leads to its other row. A label leads to its class, and from there the
+            # next label leads to its own row.
+            here = (
+                int(said.i[link] + said.j[link] - here) if said.j[link] >= 0 else int(said.i[link])
+            )
+        return words
+
+
+@dataclass(frozen=True, repr=False)
 class Conflicts(Sequence[Conflict]):
     """All broken statements, and explanations for the first of them.
 
@@ -74,7 +113,7 @@ class Conflicts(Sequence[Conflict]):
             raise SideInformationError(
                 f"statement {statement} is not broken; the broken ones are listed in `broken`."
             )
-        return _explain(self.side, self._search, int(statement))
+        return Conflict(int(statement), self._search.chain(int(statement)), self.side)
 
     @cached_property
     def _search(self) -> "_ChainSearch":
@@ -92,6 +131,9 @@ class Conflicts(Sequence[Conflict]):
     def __getitem__(self, k: slice) -> tuple[Conflict, ...]: ...
     def __getitem__(self, k: int | slice) -> Conflict | tuple[Conflict, ...]:
         return self.explained[k]
+
+    def __repr__(self) -> str:
+        return f"Conflicts({len(self.broken):,} broken statements, {len(self):,} explained)"
 
     def __str__(self) -> str:
         if not len(self.broken):
@@ -116,7 +158,7 @@ def find_conflicts(side: "SideInformation", limit: int) -> Conflicts:
     if not len(broken) or limit == 0:
         return found
     search = _ChainSearch(side)
-    explained = tuple(_explain(side, search, int(k)) for k in broken[:limit])
+    explained = tuple(Conflict(k, search.chain(k), side) for k in broken[:limit].tolist())
     return Conflicts(broken, explained, side)
 
 
@@ -137,15 +179,15 @@ def _broken_not_labels(side: "SideInformation") -> NDArray[np.bool_]:
 def _broken_labels(side: "SideInformation") -> NDArray[np.bool_]:
     said = side.statements
     broken = np.zeros(side.n_statements, dtype=bool)
-    for code, members in _where_classes_meet(side):
-        here = np.flatnonzero(said.binding & (said.kind == LABEL) & (said.vocabulary == code))
-        winner = _heaviest_class(side, here, members)
+    for code, members, winner in _where_classes_meet(side):
+        here = said.binding & (said.kind == LABEL) & (said.vocabulary == code)
         broken[here] = said.class_code[here] != winner[members[said.i[here]]]
     return broken
 
 
-def _where_classes_meet(side: "SideInformation") -> Iterator[tuple[int, Ints]]:
-    """For each vocabulary in conflict: its code, and the rows' groups without its own labels.
+def _where_classes_meet(side: "SideInformation") -> Iterator[tuple[int, Ints, Ints]]:
+    """For each vocabulary in conflict: its code, the rows' groups without its own labels, and
+    the class with the most weight in each of these groups.
 
     A vocabulary whose groups all have one class is left out, so the usual case, no conflict among
     labels, costs nothing; otherwise each vocabulary takes one pass over the bonds.
@@ -158,12 +200,14 @@ def _where_classes_meet(side: "SideInformation") -> Iterator[tuple[int, Ints]]:
             continue
         own = tied.right >= side.n_samples
         own[own] = tied.vocabulary[tied.right[own] - side.n_samples] == code
-        yield int(code), components(tied.n_vertices, tied.left[~own], tied.right[~own])
+        members = components(tied.n_vertices, tied.left[~own], tied.right[~own])
+        yield int(code), members, _heaviest_class(side, int(code), members)
 
 
-def _heaviest_class(side: "SideInformation", labels: Ints, members: Ints) -> Ints:
+def _heaviest_class(side: "SideInformation", code: int, members: Ints) -> Ints:
     """For each group the class with the largest total weight, the lowest code on a tie."""
     said = side.statements
+    labels = np.flatnonzero(said.binding & (said.kind == LABEL) & (said.vocabulary == code))
     votes = sparse.coo_array(
         (said.weight[labels], (members[said.i[labels]], said.class_code[labels])),
         shape=(int(members.max()) + 1, len(side.classes)),
@@ -175,42 +219,43 @@ def _heaviest_class(side: "SideInformation", labels: Ints, members: Ints) -> Int
     return winner
 
 
-def _explain(side: "SideInformation", search: "_ChainSearch", statement: int) -> Conflict:
-    chain = search.chain(statement)
-    said = side.statements
-    row = side.row_name(said.i[statement])
-    if said.kind[statement] == CANNOT:
-        claim = f"{row} and {side.row_name(said.j[statement])} are kept apart"
-    else:
-        verb = "is" if said.kind[statement] == LABEL else "is not"
-        claim = f"row {row} {verb} {side.classes[said.class_code[statement]]!r}"
-    links = [side.describe(link, start=near) for near, link in chain]
-    reason = f"yet {', '.join(links)}" if links else "yet it is the same row"
-    return Conflict(statement, tuple(link for _, link in chain), f"{claim}, {reason}")
+class _Component(NamedTuple):
+    """One connected part of the bonds, vertices numbered from 0: all that a search looks at."""
+
+    indptr: Ints
+    indices: Ints
+    first: int  # number of its first vertex in the order of the whole
 
 
 class _ChainSearch:
-    """Shortest paths in the bonds, for one conflict after the other."""
+    """Shortest paths in the bonds, for one conflict after the other.
+
+    Vertices are put in an order in which every component is a contiguous piece, so that a search
+    costs at most the size of its component.
+    """
 
     def __init__(self, side: "SideInformation") -> None:
         self.side = side
         self.bonds: Bonds = bonds(side)
         n = self.bonds.n_vertices
-        ends = (
-            np.concatenate([self.bonds.left, self.bonds.right]),
-            np.concatenate([self.bonds.right, self.bonds.left]),
-        )
-        self.graph = sparse.coo_array((np.ones(len(ends[0]), np.int8), ends), (n, n)).tocsr()
-        self.degree = np.diff(self.graph.indptr)
-        key = self.bonds.left * n + self.bonds.right
+        of_vertex = components(n, self.bonds.left, self.bonds.right)
+        self.vertex = np.argsort(of_vertex, kind="stable")
+        self.place = np.empty(n, dtype=np.int64)
+        self.place[self.vertex] = np.arange(n)
+        self.component = of_vertex
+        self.bounds = np.append(0, np.cumsum(np.bincount(of_vertex)))
+        left, right = self.place[self.bonds.left], self.place[self.bonds.right]
+        ends = np.concatenate([left, right]), np.concatenate([right, left])
+        graph = sparse.coo_array((np.ones(2 * len(left), np.int8), ends), (n, n)).tocsr()
+        self.indptr, self.indices = graph.indptr.astype(np.int64), graph.indices.astype(np.int64)
+        key = np.minimum(left, right) * n + np.maximum(left, right)
         order = np.argsort(key, kind="stable")
         self.edge_key, self.edge_statement = key[order], self.bonds.statement[order]
-        self.members: dict[int, Ints] = {}
+        self.last: _Component | None = None  # one conflict's neighbour often lies in the same one
 
-    def chain(self, statement: int) -> list[tuple[int, int]]:
-        """The statements from the row to where the contradiction lies, each with its near vertex."""
+    def chain(self, statement: int) -> tuple[int, ...]:
+        """The statements on a shortest path from the row to where the contradiction lies."""
         said = self.side.statements
-        start = int(said.i[statement])
         blocked = np.empty(0, dtype=np.int64)
         if said.kind[statement] == CANNOT:
             goal = int(said.j[statement])
@@ -218,82 +263,100 @@ class _ChainSearch:
             goal = int(self.bonds.class_vertex[statement])
         else:
             goal, blocked = self._rival(statement)
-        path = self._shortest_path(start, goal, blocked)
-        return [(a, self._statement_on(a, b)) for a, b in zip(path[:-1], path[1:], strict=True)]
+        path = self._shortest_path(int(said.i[statement]), goal, blocked)
+        near, far = path[:-1], path[1:]
+        key = np.minimum(near, far) * self.bonds.n_vertices + np.maximum(near, far)
+        return tuple(self.edge_statement[np.searchsorted(self.edge_key, key)].tolist())
 
     def _rival(self, statement: int) -> tuple[int, Ints]:
-        """The vertex of the class that outweighs a broken label, and the classes not to pass through."""
+        """The vertex of the class that outweighs a broken label, and classes not to pass."""
         said = self.side.statements
-        code = int(said.vocabulary[statement])
-        if code not in self.members:
-            self.members.update(_where_classes_meet(self.side))
-        members = self.members[code]
-        here = np.flatnonzero(said.binding & (said.kind == LABEL) & (said.vocabulary == code))
-        here = here[members[said.i[here]] == members[said.i[statement]]]
-        weight = np.bincount(said.class_code[here], weights=said.weight[here])
-        rival = here[said.class_code[here] == weight.argmax()][0]
-        goal = int(self.bonds.class_vertex[rival])
+        code = said.vocabulary[statement]
+        members, winner = self.meetings[int(code)]
+        won = winner[members[said.i[statement]]]
         same = self.side.n_samples + np.flatnonzero(self.bonds.vocabulary == code)
-        return goal, same[same != goal]
+        goal = same[self.bonds.class_code[same - self.side.n_samples] == won]
+        return int(goal[0]), same[same != goal]
 
-    def _statement_on(self, a: int, b: int) -> int:
-        key = min(a, b) * self.bonds.n_vertices + max(a, b)
-        return int(self.edge_statement[np.searchsorted(self.edge_key, key)])
+    @cached_property
+    def meetings(self) -> dict[int, tuple[Ints, Ints]]:
+        return {code: (members, winner) for code, members, winner in _where_classes_meet(self.side)}
 
-    def _shortest_path(self, start: int, goal: int, blocked: Ints) -> list[int]:
-        if start == goal:
-            return [start]
-        path = self._from_both_ends(start, goal, blocked)
-        return path if path else self._by_one_sweep(start, goal, blocked)
+    def _shortest_path(self, start: int, goal: int, blocked: Ints) -> Ints:
+        """Places of the vertices on a shortest path that passes no blocked vertex."""
+        part = self._component_of(start)
+        barred = self.place[blocked] - part.first
+        barred = barred[(barred >= 0) & (barred < len(part.indptr) - 1)]
+        source, target = int(self.place[start]) - part.first, int(self.place[goal]) - part.first
+        path = _from_both_ends(part, source, target, barred)
+        if not len(path):
+            path = _by_one_sweep(part, source, target, barred)
+        return path + part.first
 
-    def _from_both_ends(self, start: int, goal: int, blocked: Ints) -> list[int]:
-        """Breadth-first search from both ends in turn, the smaller front first; [] if it takes long."""
-        n = self.bonds.n_vertices
-        parents = (np.full(n, -1, dtype=np.int64), np.full(n, -1, dtype=np.int64))
-        fronts = [np.array([start]), np.array([goal])]
-        for side, vertex in enumerate((start, goal)):
-            parents[side][blocked] = n  # visited, by nobody
-            parents[side][vertex] = vertex
-        for _ in range(_MAX_STEPS):
-            side = 0 if len(fronts[0]) <= len(fronts[1]) else 1
-            front = self._step(fronts[side], parents[side])
-            if not len(front):
-                return []
-            met = front[parents[1 - side][front] >= 0]
-            if len(met):
-                middle = int(met.min())
-                back = _walk_back(parents[0], middle)[::-1]
-                return back + _walk_back(parents[1], middle)[1:]
-            fronts[side] = front
-        return []
-
-    def _step(self, front: Ints, parent: Ints) -> Ints:
-        """The unvisited neighbours of a front; each remembers who reached it."""
-        counts = self.degree[front]
-        origin = np.repeat(front, counts)
-        begins = np.repeat(self.graph.indptr[front] - np.cumsum(counts) + counts, counts)
-        reached = self.graph.indices[begins + np.arange(len(origin))].astype(np.int64)
-        fresh = parent[reached] < 0
-        reached, origin = reached[fresh], origin[fresh]
-        parent[reached] = origin
-        return np.unique(reached)
-
-    def _by_one_sweep(self, start: int, goal: int, blocked: Ints) -> list[int]:
-        """scipy's breadth-first search over the vertices that may be passed."""
-        free = np.setdiff1d(np.arange(self.bonds.n_vertices), blocked)
-        new = np.full(self.bonds.n_vertices, -1, dtype=np.int64)
-        new[free] = np.arange(len(free))
-        graph = self.graph if not len(blocked) else self.graph[free][:, free]
-        _, before = csgraph.breadth_first_order(graph, int(new[start]), directed=True)
-        path = [int(new[goal])]
-        while path[-1] != new[start]:
-            path.append(int(before[path[-1]]))
-        return free[path[::-1]].tolist()
+    def _component_of(self, vertex: int) -> _Component:
+        number = self.component[vertex]
+        first, end = int(self.bounds[number]), self.bounds[number + 1]
+        if self.last is None or self.last.first != first:
+            edges = slice(self.indptr[first], self.indptr[end])
+            self.last = _Component(
+                self.indptr[first : end + 1] - edges.start, self.indices[edges] - first, first
+            )
+        return self.last
 
 
-def _walk_back(parent: Ints, vertex: int) -> list[int]:
+def _from_both_ends(part: _Component, start: int, goal: int, blocked: Ints) -> Ints:
+    """Breadth-first search from both ends, the smaller front first; empty if it takes long."""
+    if start == goal:
+        return np.array([start])
+    n = len(part.indptr) - 1
+    parents = (np.full(n, -1, dtype=np.int64), np.full(n, -1, dtype=np.int64))
+    fronts = [np.array([start]), np.array([goal])]
+    for side, vertex in enumerate((start, goal)):
+        parents[side][blocked] = n  # visited, by nobody
+        parents[side][vertex] = vertex
+    for _ in range(_MAX_STEPS):
+        side = 0 if len(fronts[0]) <= len(fronts[1]) else 1
+        fronts[side] = _step(part, fronts[side], parents[side])
+        met = fronts[side][parents[1 - side][fronts[side]] >= 0]
+        if len(met):
+            # Whole levels are visited at once, so every meeting point lies on a shortest path.
+            middle = int(met.min())
+            return np.concatenate(
+                [_walk_back(parents[0], middle)[::-1], _walk_back(parents[1], middle)[1:]]
+            )
+    return np.empty(0, dtype=np.int64)
+
+
+def _step(part: _Component, front: Ints, parent: Ints) -> Ints:
+    """The unvisited neighbours of a front; each remembers who reached it. parent: IN/OUT."""
+    counts = part.indptr[front + 1] - part.indptr[front]
+    origin = np.repeat(front, counts)
+    begins = np.repeat(part.indptr[front] - np.cumsum(counts) + counts, counts)
+    reached = part.indices[begins + np.arange(len(origin))]
+    fresh = parent[reached] < 0
+    reached, origin = reached[fresh], origin[fresh]
+    parent[reached] = origin
+    return np.unique(reached)
+
+
+def _by_one_sweep(part: _Component, start: int, goal: int, blocked: Ints) -> Ints:
+    """Breadth-first search by scipy over all vertices that may be passed."""
+    n = len(part.indptr) - 1
+    passable = np.ones(n, dtype=bool)
+    passable[blocked] = False
+    row = np.repeat(np.arange(n), np.diff(part.indptr))
+    kept = passable[row] & passable[part.indices]
+    ones = np.ones(int(kept.sum()), dtype=np.int8)
+    graph = sparse.coo_array((ones, (row[kept], part.indices[kept])), shape=(n, n)).tocsr()
+    _, parent = csgraph.breadth_first_order(graph, start, directed=True)
+    parent[start] = start
+    return _walk_back(parent, goal)[::-1]
+
+
+def _walk_back(parent: Ints, vertex: int) -> Ints:
     """From a vertex to the start of its search."""
-    path = [vertex]
-    while parent[path[-1]] != path[-1]:
-        path.append(int(parent[path[-1]]))
-    return path
+    path, before = [vertex], parent.item(vertex)
+    while before != path[-1]:
+        path.append(before)
+        before = parent.item(before)
+    return np.array(path, dtype=np.int64)

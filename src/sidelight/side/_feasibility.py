@@ -86,7 +86,7 @@ def colour(side: "SideInformation", n_clusters: int) -> Feasibility:
     if n_clusters == 2:
         # DSATUR colours every bipartite graph, so this one is not: it has an odd cycle.
         cycle = _first_rows(closure)[_odd_cycle(graph)]
-        reason = f"no: {len(cycle)} rows in a ring are each kept apart from the next ({_list(side, cycle)})"
+        reason = f"no: {len(cycle)} rows in a ring, each apart from the next ({_list(side, cycle)})"
         return Feasibility("no", None, cycle, reason)
     reason = (
         f"unknown: no way to keep the statements with {n_clusters} clusters was found, "
@@ -181,7 +181,8 @@ def _colour_greedily(graph: sparse.csr_array, waiting: Ints, colours: Ints, n_co
     """Give each waiting group the lowest colour that is free, many at a time. colours: IN/OUT.
 
     A group's turn comes when no waiting neighbour has a lower rank, so neighbours never choose at
-    once; ranks are a fixed shuffle, which keeps the number of rounds logarithmic.
+    once; ranks are a fixed shuffle, which keeps the number of rounds logarithmic unless the groups
+    are dense (a clique has one turn per round), and then they go one by one.
     """
     rank = np.empty(graph.shape[0], dtype=np.int64)
     rank[waiting] = np.random.default_rng(0).permutation(len(waiting))
@@ -192,6 +193,12 @@ def _colour_greedily(graph: sparse.csr_array, waiting: Ints, colours: Ints, n_co
         owner = np.repeat(np.arange(len(waiting)), np.diff(near.indptr))
         blocks = is_waiting[near.indices] & (rank[near.indices] < rank[waiting[owner]])
         turn = np.bincount(owner[blocks], minlength=len(waiting)) == 0
+        if turn.sum() < 0.01 * len(waiting):
+            for v in waiting.tolist():
+                taken = np.unique(colours[_neighbours(graph, v)])
+                free = np.setdiff1d(np.arange(n_colours), taken, assume_unique=True)
+                colours[v] = free[0]
+            return
         seen = turn[owner] & (colours[near.indices] >= 0)
         colours[waiting[turn]] = _lowest_free(
             owner[seen], colours[near.indices[seen]], len(waiting), n_colours
@@ -213,7 +220,7 @@ def _lowest_free(owner: Ints, taken: Ints, n_owners: int, n_colours: int) -> Int
 
 
 def _dsatur(graph: sparse.csr_array, n_colours: int) -> Ints | None:
-    """Colour the group with the most differently coloured neighbours next; None if K do not suffice."""
+    """Colour the group with the most colours around it next; None if K do not suffice."""
     n = graph.shape[0]
     neighbours = np.split(graph.indices, graph.indptr[1:-1])
     taken: list[set[int]] = [set() for _ in range(n)]
@@ -257,7 +264,7 @@ def _neighbours(graph: sparse.csr_array, v: int) -> NDArray[np.integer]:
 
 
 def _odd_cycle(graph: sparse.csr_array) -> Ints:
-    """A cycle of odd length: two adjacent groups at one depth of a search tree, and their ways up."""
+    """A cycle of odd length: two adjacent groups at one depth of a search tree, and ways up."""
     # In the double cover every edge changes sides; only an odd cycle leads back to the other side.
     cover = sparse.block_array([[None, graph], [graph, None]]).tocsr()
     n = graph.shape[0]

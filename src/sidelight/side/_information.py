@@ -22,6 +22,7 @@ from sidelight.side._names import (
     same_names,
     union_names,
 )
+from sidelight.side._pairs import concatenate, graph_edges, pair_columns
 from sidelight.side._statements import (
     CANNOT,
     KINDS,
@@ -46,7 +47,7 @@ class SideInformation:
     two do not), ``unsure`` (asked, and nobody can tell), ``label`` (this row is a …) and
     ``not_label`` (this row is no …). Each may carry a weight, the name of its annotator, and, for
     labels, the vocabulary that the class name belongs to: labels of different vocabularies are
-    never compared. Statements may be repeated and may contradict each other; `conflicts` says where.
+    never compared. Statements may be repeated and may contradict each other: see `conflicts`.
 
     Build one with `from_labels`, `from_pairs`, `from_graphs`, `from_frame`, `from_columns` or
     `read`, and join sources with ``+``. It is data about rows, so it has ``shape == (n_samples,)``
@@ -253,12 +254,12 @@ class SideInformation:
         >>> SideInformation.from_pairs(must=[(0, 1), (1, 2)], n_samples=4).groups()
         array([0, 0, 0, 1])
         """
-        first, second = _pair_columns(must, "must")
-        other_first, other_second = _pair_columns(cannot, "cannot")
+        first, second = pair_columns(must, "must")
+        other_first, other_second = pair_columns(cannot, "cannot")
         return cls.from_columns(
             np.repeat([MUST, CANNOT], [len(first), len(other_first)]),
-            _concatenate(first, other_first),
-            _concatenate(second, other_second),
+            concatenate(first, other_first),
+            concatenate(second, other_second),
             weight=weight,
             annotator=annotator,
             n_samples=n_samples,
@@ -276,7 +277,7 @@ class SideInformation:
         index: Any = None,
         self_pairs: SelfPairs = "raise",
     ) -> "SideInformation":
-        """Build from weighted graphs: symmetric matrices (sparse or dense), or one triangle of them.
+        """Build from weighted graphs: symmetric matrices, sparse or dense, or one triangle of them.
 
         Entry (i, j) is the weight of the pair; a self pair of weight w is 2 w on the diagonal, as
         in every undirected graph. `graphs` is the way back.
@@ -298,11 +299,11 @@ class SideInformation:
         >>> SideInformation.from_graphs(must=np.array([[0, 2, 0], [2, 0, 0], [0, 0, 0]]))
         SideInformation(3 rows; 1 must)
         """
-        edges = [_edges(graph, kind) for graph, kind in ((must, "must"), (cannot, "cannot"))]
+        edges = [graph_edges(graph, kind) for graph, kind in ((must, "must"), (cannot, "cannot"))]
         sizes = {size for _, _, _, size in edges if size is not None}
         if len(sizes) != 1:
             raise SideInformationError(
-                f"the graphs have {sorted(sizes)} rows; give at least one, and both of the same size."
+                f"the graphs have {sorted(sizes)} rows; give at least one, both of the same size."
             )
         (n_samples,) = sizes
         index, n_samples = _check_size(index, n_samples)
@@ -496,7 +497,7 @@ class SideInformation:
         return _conflicts.find_conflicts(self, limit)
 
     def feasible(self, n_clusters: int) -> "_feasibility.Feasibility":
-        """Whether ``n_clusters`` clusters can keep every statement: see `sidelight.side.Feasibility`."""
+        """Whether ``n_clusters`` clusters can keep every statement: see `Feasibility`."""
         return _feasibility.colour(self, n_clusters)
 
     def violated(self, labels: ArrayLike) -> NDArray[np.bool_]:
@@ -584,23 +585,21 @@ class SideInformation:
             )
         if not _same_index(self.index, other.index):
             raise SideInformationError(
-                "the two have different row ids; both have to speak of the same rows in the same order."
+                "the two have different row ids; both have to speak of the same rows in one order."
             )
-        merged = [
-            union_names(getattr(self, names), getattr(other, names))
-            for names in ("classes", "annotators", "vocabularies")
-        ]
+        classes, *new_classes = union_names(self.classes, other.classes)
+        annotators, *new_annotators = union_names(self.annotators, other.annotators)
+        vocabularies, *new_vocabularies = union_names(self.vocabularies, other.vocabularies)
         first, second = (
             said._replace(
-                class_code=merged[0][k][said.class_code],
-                annotator=merged[1][k][said.annotator],
-                vocabulary=merged[2][k][said.vocabulary],
+                class_code=new_classes[k][said.class_code],
+                annotator=new_annotators[k][said.annotator],
+                vocabulary=new_vocabularies[k][said.vocabulary],
             )
-            for k, said in ((1, self.statements), (2, other.statements))
+            for k, said in enumerate((self.statements, other.statements))
         )
-        both = Statements(*map(np.concatenate, zip(first, second, strict=True)))
         index = self.index if self.index is not None else other.index
-        table = compact(both, merged[0][0], merged[1][0], merged[2][0])
+        table = compact(first.join(second), classes, annotators, vocabularies)
         return self._from_table(table, self.n_samples, index)
 
     def __eq__(self, other: object) -> bool:
@@ -616,10 +615,7 @@ class SideInformation:
         names = ("classes", "annotators", "vocabularies")
         if not all(same_names(getattr(self, n), getattr(other, n)) for n in names):
             return False
-        return all(
-            np.array_equal(a, b)
-            for a, b in zip(_sorted(self.statements), _sorted(other.statements), strict=True)
-        )
+        return self.statements.same_as(other.statements)
 
     def __len__(self) -> int:
         return self.n_samples
@@ -647,9 +643,9 @@ class SideInformation:
 
         Examples
         --------
-        >>> side = SideInformation.from_pairs(must=[("a", "c")], index=["a", "b", "c"], annotator="ann")
+        >>> side = SideInformation.from_pairs(must=[("a", "c")], index=["a", "b", "c"])
         >>> side.describe(0)
-        'a with c (must, ann)'
+        'a with c (must)'
         """
         said = self.statements
         kind = KINDS[said.kind[statement]]
@@ -739,58 +735,6 @@ def _check_size(index: Any, n_samples: Any) -> tuple[NDArray[Any] | None, int]:
     return index, len(index)
 
 
-def _pair_columns(pairs: Any, kind: str) -> tuple[NDArray[Any], NDArray[Any]]:
-    if pairs is None or len(pairs) == 0:
-        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    if not isinstance(pairs, np.ndarray):
-        pairs = list(map(tuple, pairs))
-        if {len(pair) for pair in pairs} == {2}:
-            first, second = zip(*pairs, strict=True)
-            return _row_column(first), _row_column(second)
-    pairs = np.asarray(pairs) if isinstance(pairs, np.ndarray) else np.empty((0, 0))
-    if pairs.ndim != 2 or pairs.shape[1] != 2:
-        raise SideInformationError(f"{kind} is a list of pairs (i, j), or an array of two columns.")
-    return pairs[:, 0], pairs[:, 1]
-
-
-def _row_column(rows: tuple[Any, ...]) -> NDArray[Any]:
-    column = as_column(rows)
-    kinds = set(map(type, rows))
-    return column.astype(np.int64) if kinds <= {int, np.int64, np.int32} else column
-
-
-def _concatenate(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
-    if not len(first) or not len(second):
-        return first if len(first) else second
-    if first.dtype.kind != second.dtype.kind:  # numpy would make texts of numbers
-        first, second = first.astype(object), second.astype(object)
-    return np.concatenate([first, second])
-
-
-def _edges(graph: Any, kind: str) -> tuple[Ints, Ints, NDArray[np.float64], int | None]:
-    """Each pair of a symmetric or triangular graph once; a diagonal entry counts half."""
-    if graph is None:
-        nothing = np.empty(0, dtype=np.int64)
-        return nothing, nothing, np.empty(0), None
-    matrix = sparse.csr_array(graph, dtype=np.float64)
-    if matrix.shape[0] != matrix.shape[1]:
-        raise SideInformationError(
-            f"the {kind} graph has shape {matrix.shape}; it has to be square."
-        )
-    matrix.eliminate_zeros()
-    upper, lower = sparse.triu(matrix, k=1), sparse.tril(matrix, k=-1)
-    if upper.nnz and lower.nnz and abs(upper - lower.T).max() > 0:
-        raise SideInformationError(
-            f"the {kind} graph is not symmetric; give A[i, j] == A[j, i], or one triangle only."
-        )
-    half = (upper if upper.nnz else lower.T).tocoo()
-    diagonal = matrix.diagonal()
-    own = np.flatnonzero(diagonal)
-    rows = np.concatenate([half.row, own]).astype(np.int64)
-    columns = np.concatenate([half.col, own]).astype(np.int64)
-    return rows, columns, np.concatenate([half.data, diagonal[own] / 2]), matrix.shape[0]
-
-
 def _codes_of(wanted: Any, names: tuple[Name, ...], *, strict: bool) -> list[int]:
     chosen = wanted if isinstance(wanted, (list, tuple, set, frozenset, np.ndarray)) else [wanted]
     unknown = [name for name in chosen if not is_missing(name) and name not in names]
@@ -809,7 +753,3 @@ def _same_index(first: NDArray[Any] | None, second: NDArray[Any] | None) -> bool
     if first is None or second is None or first is second:
         return True
     return first.dtype.kind == second.dtype.kind and np.array_equal(first, second)
-
-
-def _sorted(statements: Statements) -> Statements:
-    return statements.take(np.lexsort(tuple(statements)))

@@ -65,7 +65,7 @@ def violated(side: "SideInformation", labels: ArrayLike) -> NDArray[np.bool_]:
     labels = np.asarray(labels)
     if labels.shape != side.shape:
         raise SideInformationError(
-            f"labels has shape {labels.shape}; the side information speaks of {side.n_samples} rows."
+            f"labels has shape {labels.shape}; the statements are about {side.n_samples} rows."
         )
     said = side.statements
     n_clusters = int(labels.max(initial=-1)) + 1

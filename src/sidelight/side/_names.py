@@ -1,6 +1,6 @@
 """Names that people give, to classes, annotators and rows, as integer codes and back."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
 from typing import Any
 
@@ -14,14 +14,14 @@ Codes = NDArray[np.int64]
 
 
 def is_missing(value: object) -> bool:
-    """Whether a value says "nothing here": None, NaN, pandas' NA and NaT, without importing pandas."""
+    """Whether a value says "nothing here": None, NaN, or pandas' NA and NaT (not imported here)."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
 
 
 def encode(values: Any, length: int, what: str) -> tuple[Codes, tuple[Name, ...]]:
-    """Codes (−1 where missing) and the sorted names of a column; a single value fills the column."""
+    """Codes (−1 where missing) and sorted names of a column; a single value fills the column."""
     if values is None or isinstance(values, (str, bool, int, float, np.generic)):
         if is_missing(values):
             return np.full(length, -1, dtype=np.int64), ()
@@ -69,15 +69,12 @@ def same_names(first: Sequence[Name], second: Sequence[Name]) -> bool:
     return list(map(_key, first)) == list(map(_key, second))
 
 
-def look_up(ids: Any, index: NDArray[Any]) -> Codes:
-    """Positions of the ids in the index: −1 for an unknown id, −2 for a missing one."""
-    wanted = as_column(ids)
-    missing = np.fromiter(map(is_missing, wanted.tolist()), dtype=bool, count=len(wanted))
-    position = dict(zip(index.tolist(), range(len(index)), strict=True))
-    found = np.fromiter(
-        map(position.get, wanted.tolist(), repeat(-1)), dtype=np.int64, count=len(wanted)
-    )
-    found[missing] = -2
+def look_up(ids: NDArray[Any], position: Mapping[Name, int]) -> Codes:
+    """Positions of the ids: −1 for an unknown id, −2 for a missing one."""
+    wanted = ids.tolist()
+    found = np.fromiter(map(position.get, wanted, repeat(-1)), dtype=np.int64, count=len(wanted))
+    unknown = np.flatnonzero(found < 0)
+    found[unknown[[is_missing(wanted[k]) for k in unknown.tolist()]]] = -2
     return found
 
 
@@ -86,7 +83,7 @@ def _key(name: Name) -> tuple[str, Name]:
 
 
 def _plain(value: Any, what: str) -> Name:
-    """The Python value behind a numpy scalar; anything else than a bool, number or text is refused."""
+    """The Python value behind a numpy scalar; only booleans, numbers and texts are names."""
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, float) and not np.isfinite(plain):
         raise SideInformationError(f"{what} holds {plain}; a name has to be finite.")

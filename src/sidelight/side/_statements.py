@@ -1,6 +1,6 @@
 """The table of statements, and the one gate through which every statement enters it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -31,9 +31,23 @@ class Statements(NamedTuple):
     annotator: Ints
     vocabulary: Ints
 
+    @property
+    def columns(self) -> tuple[NDArray[Any], ...]:
+        """The columns, for what treats them all alike."""
+        return tuple(self)
+
     def take(self, rows: NDArray[Any]) -> "Statements":
         """The chosen statements, in the given order."""
-        return Statements(*(column[rows] for column in self))
+        return Statements(*(column[rows] for column in self.columns))
+
+    def join(self, other: "Statements") -> "Statements":
+        """These statements, then the others."""
+        return Statements(*map(np.concatenate, zip(self.columns, other.columns, strict=True)))
+
+    def same_as(self, other: "Statements") -> bool:
+        """Whether both hold the same statements equally often, in any order."""
+        first, second = (said.take(np.lexsort(said.columns)) for said in (self, other))
+        return all(map(np.array_equal, first.columns, second.columns))
 
     @property
     def binding(self) -> NDArray[np.bool_]:
@@ -55,7 +69,7 @@ def check_index(index: Any) -> NDArray[Any]:
     ids = as_column(index)
     if ids.ndim != 1:
         raise SideInformationError(
-            f"index has {ids.ndim} dimensions; give one id per row, for example a frame's id column."
+            f"index has {ids.ndim} dimensions; give one id per row, such as a frame's id column."
         )
     if ids.dtype == object:
         types = {type(value) for value in ids.tolist()}
@@ -68,8 +82,8 @@ def check_index(index: Any) -> NDArray[Any]:
             "row ids have to be all texts or all whole numbers; "
             "convert the ids first, for example with frame['id'].astype(str)."
         )
-    values, counts = np.unique(ids, return_counts=True)
-    if len(values) < len(ids):
+    if len(set(ids.tolist())) < len(ids):
+        values, counts = np.unique(ids, return_counts=True)
         twice = ", ".join(map(repr, values[counts > 1][:5].tolist()))
         raise SideInformationError(
             f"{int((counts > 1).sum())} row ids stand for more than one row: {twice}; "
@@ -106,9 +120,12 @@ def check_statements(
         parts = [KINDS[kinds[k]], str(raw_i[k])]
         return " ".join([*parts, str(raw_j[k])] if kinds[k] <= UNSURE else parts)
 
-    first = _positions(raw_i, n_samples, index, kinds, say)
+    position = None
+    if index is not None:
+        position = dict(zip(index.tolist(), range(n_samples), strict=True))
+    first = _positions(raw_i, n_samples, position, kinds, say)
     is_pair = kinds <= CANNOT
-    second = _positions(raw_j, n_samples, index, kinds, say, partner=True)
+    second = _positions(raw_j, n_samples, position, kinds, say, partner=True)
     class_code, class_names = encode(class_, length, "class")
     refuse(
         is_pair & (second < 0),
@@ -168,7 +185,7 @@ def compact(
     statements = statements._replace(
         class_code=class_code, annotator=annotator, vocabulary=vocabulary
     )
-    for column in statements:
+    for column in statements.columns:
         column.flags.writeable = False
     return Table(statements, classes, annotators, vocabularies)
 
@@ -246,7 +263,7 @@ def _kind_codes(kind: Any, length: int) -> NDArray[np.int8]:
 def _positions(
     rows: NDArray[Any],
     n_samples: int,
-    index: NDArray[Any] | None,
+    position: Mapping[Name, int] | None,
     kinds: NDArray[np.int8],
     say: Callable[[int], str],
     *,
@@ -254,8 +271,8 @@ def _positions(
 ) -> Ints:
     """Row positions; −1 where the column j may be, and is, empty."""
     matters = kinds <= UNSURE if partner else np.ones(len(rows), dtype=bool)
-    if index is not None:
-        found = look_up(rows, index)
+    if position is not None:
+        found = look_up(rows, position)
         unknown = (found == -1) | ((found == -2) & (not partner))
         refuse(
             matters & unknown,

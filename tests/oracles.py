@@ -1,0 +1,80 @@
+"""Slow, obvious versions of what the package computes fast."""
+
+from itertools import combinations
+
+import numpy as np
+
+from sidelight.side import CANNOT, LABEL, MUST, NOT_LABEL
+
+# Side information
+
+
+def _statements(side, *kinds):
+    """(position, kind, i, j, (vocabulary, class), weight) of the statements that bind."""
+    said = side.statements
+    for k in range(side.n_statements):
+        if said.kind[k] in kinds and said.weight[k] > 0:
+            meaning = (int(said.vocabulary[k]), int(said.class_code[k]))
+            yield k, said.kind[k], int(said.i[k]), int(said.j[k]), meaning, said.weight[k]
+
+
+def _merged(n, joined):
+    """Group numbers of n things by repeated relabelling."""
+    group = list(range(n))
+    for a, b in joined:
+        old, new = group[a], group[b]
+        group = [new if g == old else g for g in group]
+    return group
+
+
+def _joined_by(side, without_vocabulary=None):
+    rows_of = {}
+    for _, kind, i, j, meaning, _ in _statements(side, MUST, LABEL):
+        if kind == MUST:
+            yield i, j
+        elif meaning[0] != without_vocabulary:
+            yield i, rows_of.setdefault(meaning, i)
+
+
+def related_rows(side):
+    """Two boolean matrices: which rows belong together, which do not, from the definition."""
+    n = side.n_samples
+    group = _merged(n, _joined_by(side))
+    together = np.equal.outer(group, group)
+    apart = np.zeros((n, n), dtype=bool)
+    facts = list(_statements(side, LABEL, NOT_LABEL, CANNOT))
+    clashes = [(i, j) for _, kind, i, j, _, _ in facts if kind == CANNOT]
+    for (_, kind, i, _, one, _), (_, other_kind, j, _, other, _) in combinations(facts, 2):
+        if CANNOT in (kind, other_kind) or one[0] != other[0]:
+            continue
+        if kind == other_kind == LABEL and one != other:
+            clashes.append((i, j))
+        if kind != other_kind and one == other:
+            clashes.append((i, j))
+    for i, j in clashes:
+        for a, b in ((i, j), (j, i)):
+            apart |= np.outer(together[a], together[b])
+    return together, apart
+
+
+def broken_statements(side):
+    """Positions of the statements that the others contradict, from the definition."""
+    n = side.n_samples
+    group = _merged(n, _joined_by(side))
+    broken = []
+    labels = list(_statements(side, LABEL))
+    for k, kind, i, j, meaning, _ in _statements(side, CANNOT, NOT_LABEL, LABEL):
+        if kind == CANNOT:
+            broken += [k] if group[i] == group[j] else []
+        elif kind == NOT_LABEL:
+            held = {m for _, _, row, _, m, _ in labels if group[row] == group[i]}
+            broken += [k] if meaning in held else []
+        else:
+            near = _merged(n, _joined_by(side, without_vocabulary=meaning[0]))
+            votes = {}
+            for _, _, row, _, (vocabulary, name), weight in labels:
+                if vocabulary == meaning[0] and near[row] == near[i]:
+                    votes[name] = votes.get(name, 0) + weight
+            winner = min(name for name in votes if votes[name] == max(votes.values()))
+            broken += [k] if meaning[1] != winner else []
+    return broken

@@ -1,0 +1,100 @@
+import numpy as np
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from oracles import related_rows
+from strategies import sides, truths
+
+from sidelight import SideInformation
+from sidelight.side import match_classes
+
+
+def pairs_of(n):
+    i, j = np.triu_indices(n, k=1)
+    return i, j
+
+
+def test_groups_follow_must_links_and_equal_labels():
+    side = SideInformation.from_pairs(must=[(4, 2), (2, 0)], n_samples=6)
+    side += SideInformation.from_labels([None, "a", None, None, None, "a"])
+    assert side.groups().tolist() == [0, 1, 0, 2, 0, 1]
+
+
+def test_a_group_of_ten_thousand_costs_no_pairs():
+    side = SideInformation.from_labels(np.repeat([0, 1], 10_000))
+    closure = side.closure()
+    assert closure.n_must_pairs == 2 * (10_000 * 9_999 // 2)
+    assert closure.to_side().n_statements == 20_000
+    assert closure.apart([0, 0], [19_999, 1]).tolist() == [True, False]
+
+
+def test_a_chain_of_200_000_must_links_is_one_group():
+    links = np.stack([np.arange(199_999), np.arange(1, 200_000)], axis=1)
+    assert SideInformation.from_pairs(must=links, n_samples=200_000).closure().n_groups == 1
+
+
+def test_statements_of_weight_zero_bind_nothing():
+    side = SideInformation.from_pairs(must=[(0, 1)], cannot=[(0, 1)], weight=[0, 1], n_samples=2)
+    assert side.groups().tolist() == [0, 1]
+    assert not len(side.conflicts().broken)
+
+
+@given(sides())
+def test_together_and_apart_are_what_the_definition_says(side):
+    together, apart = related_rows(side)
+    i, j = pairs_of(side.n_samples)
+    closure = side.closure()
+    assert closure.together(i, j).tolist() == together[i, j].tolist()
+    assert closure.apart(i, j).tolist() == apart[i, j].tolist()
+
+
+@given(sides(with_index=True))
+def test_closure_is_idempotent(side):
+    closure = side.closure()
+    assert closure.to_side().closure() == closure
+    assert np.array_equal(closure.to_side().groups(), closure.groups)
+
+
+@given(sides(with_index=True), st.data())
+def test_closure_of_a_slice_is_inside_the_slice_of_the_closure(side, data):
+    rows = data.draw(st.lists(st.integers(0, side.n_samples - 1), unique=True, min_size=1))
+    inner, outer = side[rows].closure(), side.closure()[rows]
+    i, j = pairs_of(len(rows))
+    assert not (inner.together(i, j) & ~outer.together(i, j)).any()
+    assert not (inner.apart(i, j) & ~outer.apart(i, j)).any()
+    everything = side.closure()
+    assert (
+        outer.together(i, j).tolist()
+        == everything.together(np.array(rows)[i], np.array(rows)[j]).tolist()
+    )
+    assert (
+        outer.apart(i, j).tolist()
+        == everything.apart(np.array(rows)[i], np.array(rows)[j]).tolist()
+    )
+
+
+@given(sides(min_rows=3, max_rows=6), sides(min_rows=3, max_rows=6))
+def test_more_statements_never_entail_less(a, b):
+    assume(a.n_samples == b.n_samples)
+    i, j = pairs_of(a.n_samples)
+    closure, more = a.closure(), (a + b).closure()
+    assert not (closure.together(i, j) & ~more.together(i, j)).any()
+    assert not (closure.apart(i, j) & ~more.apart(i, j)).any()
+
+
+@given(truths(), st.data())
+def test_classes_are_matched_to_their_own_clusters(truth, data):
+    renamed = data.draw(st.permutations(range(4)))
+    labels = np.array(renamed)[truth]
+    side = SideInformation.from_labels([f"class {k}" for k in truth])
+    matched = match_classes(side, labels, 4)
+    assert matched.shape == (1, len(side.classes))
+    for name, cluster in zip(side.classes, matched[0], strict=True):
+        assert cluster == renamed[int(name.split()[1])]
+    assert not side.violated(labels).any()
+
+
+def test_matching_breaks_ties_towards_the_lowest_and_leaves_strangers_unmatched():
+    side = SideInformation.from_labels(["a", "b", "c", None])
+    assert match_classes(side, [0, 0, 0, 1], 2).tolist() == [[0, -1, -1]]
+    crossed = SideInformation.from_labels(["a", "a", "b", "b"])
+    assert match_classes(crossed, [0, 1, 0, 1], 2).tolist() == [[0, 1]]
