@@ -1,11 +1,11 @@
 import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from oracles import related_rows
-from strategies import sides, truths
 
+from oracles import related_rows
 from sidelight import SideInformation
 from sidelight.side import match_classes
+from strategies import sides, truths
 
 
 def pairs_of(n):

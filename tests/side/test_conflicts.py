@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import broken_statements
-from strategies import sides, truths
 
+from oracles import broken_statements
 from sidelight import SideInformation
 from sidelight.exceptions import SideInformationError
 from sidelight.side import CANNOT, LABEL, MUST, NOT_LABEL
 from sidelight.side._conflicts import _MAX_STEPS
+from strategies import sides, truths
 
 
 def test_a_broken_cannot_link_is_told_with_the_users_ids():
@@ -16,7 +16,8 @@ def test_a_broken_cannot_link_is_told_with_the_users_ids():
         must=[("c", "b"), ("a", "b")], cannot=[("a", "c")], index=["a", "b", "c"], annotator="ann"
     )
     assert str(side.conflicts()) == (
-        "1 broken statement:\n  a and c are kept apart, yet a with b (must, ann), b with c (must, ann)"
+        "1 broken statement:\n"
+        "  a and c are kept apart, yet a with b (must, ann), b with c (must, ann)"
     )
 
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import related_rows
-from strategies import sides
 
+from oracles import related_rows
 from sidelight import SideInformation
 from sidelight.exceptions import SideInformationError
+from strategies import sides
 
 
 def exists_colouring(side, n_clusters):

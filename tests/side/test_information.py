@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
-from strategies import sides
 
 from sidelight import SideInformation
 from sidelight.exceptions import SideInformationError
 from sidelight.side import KINDS
+from strategies import sides
 
 
 def test_a_small_example_reads_as_documented():
