@@ -297,6 +297,8 @@ def test_ones_own_sparse_file_loads_as_csr(empty_home):
         ({"y": np.array([0, 1, 2])}, "class numbers from 0 to 1"),
         ({"y": np.array([-1, 0, 1])}, "class numbers from 0 to 1"),
         ({"y": np.array([0.0, 1.0, 1.0])}, "class numbers from 0 to 1"),
+        ({"X": np.array([["1"], ["2"], ["3"]])}, "must hold numbers"),
+        ({"class_names": np.array("a")}, "one dimension"),
         ({"feature_names": np.array(["one"])}, "1 feature names for 2 columns"),
         ({"class_names": np.array(["a", None], dtype=object)}, "plain arrays"),
     ],
@@ -309,9 +311,10 @@ def test_a_file_in_another_format_is_refused_by_name(changes, message, empty_hom
 
 
 def test_a_file_that_is_no_archive_is_refused(empty_home):
-    (empty_home / "own.npz").write_bytes(b"not an archive")
-    with pytest.raises(DataError, match=r"no \.npz file"):
-        load("own", None, empty_home)
+    for content in (b"", b"not an archive", write(empty_home, "own").read_bytes()[:300]):
+        (empty_home / "own.npz").write_bytes(content)
+        with pytest.raises(DataError, match=r"no \.npz file"):
+            load("own", None, empty_home)
     with (empty_home / "own.npz").open("wb") as file:
         np.save(file, np.arange(3))
     with pytest.raises(DataError, match=r"no \.npz file"):

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sidelight._random import as_generator
 from sidelight.exceptions import DataError
 
 Floats = npt.NDArray[np.floating[Any]]
@@ -95,7 +96,7 @@ def make_gaussian_mixture(
     """
     _check_counts(n_clusters=n_clusters, n_samples=n_samples, n_features=n_features)
     _check_positive(max_variance=max_variance)
-    rng = _generator(random_state)
+    rng = as_generator(random_state)
     means = rng.uniform(-1, 1, size=(n_clusters, n_features))
     variances = max_variance * (1 - rng.random(n_clusters))  # in (0, max]: never a point mass
     y = rng.integers(n_clusters, size=n_samples)
@@ -142,7 +143,7 @@ def make_concentric_circles(
     ((180, 2), [0, 1, 2])
     """
     _check_counts(n_per_circle=n_per_circle, n_circles=len(radii))
-    rng = _generator(random_state)
+    rng = as_generator(random_state)
     y = np.repeat(np.arange(len(radii)), n_per_circle)
     angle = rng.uniform(0, 2 * np.pi, size=len(y))
     circle = np.column_stack([np.cos(angle), np.sin(angle)])
@@ -187,7 +188,7 @@ def make_merged_gaussians(n_samples: int = 400, *, random_state: Any = None) -> 
     >>> np.unique(sample.labels, return_counts=True)[1].tolist()  # unknown, bottom, middle, top
     [370, 5, 20, 5]
     """
-    rng = _generator(random_state)
+    rng = as_generator(random_state)
     X, components = _four_gaussians(_MERGED_CENTERS, n_samples, rng)
     y = np.array([0, 1, 1, 2])[components]
     labels = np.full(n_samples, -1)
@@ -233,7 +234,7 @@ def make_two_views(n_samples: int = 400, *, random_state: Any = None) -> TwoView
     >>> float((sample.horizontal == sample.vertical).mean())
     0.5
     """
-    X, components = _four_gaussians(_VIEW_CENTERS, n_samples, _generator(random_state))
+    X, components = _four_gaussians(_VIEW_CENTERS, n_samples, as_generator(random_state))
     return TwoViews(X, components, components // 2, components % 2)
 
 
@@ -280,7 +281,7 @@ def make_blobs(
     if np.dtype(dtype) not in (np.dtype(np.float64), np.dtype(np.float32)):
         raise DataError(f"dtype is {np.dtype(dtype)}; it must be float64 or float32.")
     chances = _as_chances(weights, n_clusters)
-    rng = _generator(random_state)
+    rng = as_generator(random_state)
     spread = separation / np.sqrt(2 * n_features)
     means = spread * rng.standard_normal((n_clusters, n_features))
     y = np.searchsorted(np.cumsum(chances[:-1]), rng.random(n_samples), side="right")
@@ -322,12 +323,3 @@ def _check_positive(**values: float) -> None:
     for name, value in values.items():
         if not value > 0:
             raise DataError(f"{name} is {value}; it must be positive.")
-
-
-def _generator(random_state: Any) -> np.random.Generator:
-    """A new generator: from a seed, or from one integer drawn from the generator that came."""
-    if isinstance(random_state, np.random.Generator):
-        return np.random.default_rng(random_state.integers(2**63))
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**31))
-    return np.random.default_rng(random_state)

@@ -2,10 +2,11 @@
 
 import os
 import re
-import zipfile
+import zlib
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,9 @@ from sidelight.datasets._recipes import Arrays
 from sidelight.exceptions import DataError, DatasetNotFoundError
 
 _SPARSE = ("data", "indices", "indptr", "shape")
+
+# What numpy raises for files that are empty, cut off, no archive, a lone array, or pickled.
+_UNREADABLE = (ValueError, OSError, EOFError, AttributeError, TypeError, BadZipFile, zlib.error)
 
 
 class Dataset(NamedTuple):
@@ -173,9 +177,9 @@ def _own_file(name: str, variant: str | None, home: Path) -> Arrays:
 def _read(path: Path) -> Arrays:
     """The arrays of one file, checked."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             parts = {key: archive[key] for key in archive.files}
-    except (ValueError, OSError, zipfile.BadZipFile, AttributeError, TypeError) as error:
+    except _UNREADABLE as error:
         raise DataError(f"{path} is no .npz file of plain arrays ({error}).") from error
     dense, sparse = "X" in parts, all(key in parts for key in _SPARSE)
     named = "y" in parts and "class_names" in parts and "feature_names" in parts
@@ -183,6 +187,8 @@ def _read(path: Path) -> Arrays:
         raise DataError(f"{path} holds {', '.join(sorted(parts))}; it must hold {_format()}.")
     X = parts["X"] if dense else _csr(parts, path)
     y, classes, features = parts["y"], parts["class_names"], parts["feature_names"]
+    if X.dtype.kind not in "fiu" or classes.ndim != 1 or features.ndim != 1:
+        raise DataError(f"{path}: X must hold numbers, and the names must be in one dimension.")
     if X.ndim != 2 or y.shape != (X.shape[0],):
         raise DataError(f"{path}: X has shape {X.shape} and y {y.shape}; one y per row is needed.")
     if y.dtype.kind not in "iu" or y.min(initial=0) < 0 or y.max(initial=-1) >= len(classes):
