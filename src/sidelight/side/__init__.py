@@ -3,8 +3,10 @@
 from sidelight.side._closure import Closure
 from sidelight.side._conflicts import Conflict, Conflicts
 from sidelight.side._feasibility import Feasibility
+from sidelight.side._files import read, write
 from sidelight.side._information import SideInformation
 from sidelight.side._matching import match_classes
+from sidelight.side._sampling import sample_labels, sample_pairs
 from sidelight.side._statements import (
     CANNOT,
     KINDS,
@@ -29,4 +31,8 @@ __all__ = [
     "SideInformation",
     "Statements",
     "match_classes",
+    "read",
+    "sample_labels",
+    "sample_pairs",
+    "write",
 ]
