@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 
@@ -131,6 +132,8 @@ def test_infer_counts_the_rows_that_the_file_mentions(tmp_path):
     path = write_text(tmp_path / "b.csv", "kind,i,j,class\nmust,b,17,\nlabel,a,,x\nmust,c,b,\n")
     side = SideInformation.read(path, n_samples="infer")
     assert side.index.tolist() == ["b", "17", "a", "c"]
+    with pytest.raises(SideInformationError, match=r"lines 2, 3, 4: column i is 'b', 'a', 'c'"):
+        SideInformation.read(path, n_samples="infer", first_row=1)
     path = write_text(tmp_path / "c.csv", "kind,i,j\n")
     assert SideInformation.read(path, n_samples="infer").n_samples == 0
 
@@ -318,7 +321,9 @@ def test_parquet_without_header_counts_its_rows_in_errors(tmp_path):
         ({"kind": "must"}, r"kind= is for pairs and graph"),
         ({"format": "graph", "kind": "label"}, r"kind is"),
         ({"class_type": bool}, r"class_type is str, int, float"),
-        ({"n_samples": "guess"}, r'a number or "infer"'),
+        ({"n_samples": "guess"}, r'a number of rows or "infer"'),
+        ({"n_samples": 3.0}, r'a number of rows or "infer"'),
+        ({"index": ["0", "1"], "n_samples": np.int64(3)}, r"2 ids for 3 rows"),
         ({"index": ["0", "1"], "first_row": 1}, r"first_row"),
     ],
 )

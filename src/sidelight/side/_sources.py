@@ -4,8 +4,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress, repeat
+from operator import index as to_index
 from operator import is_not
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -229,6 +230,7 @@ def _rows(
     source: Source, n_samples: int | str | None, index: Any, first_row: int
 ) -> tuple[Any, Any, int | None, Any]:
     """Columns i and j as the gate takes them, the number of rows, and the index."""
+    n_samples = _check_size(n_samples)
     header = source.header or {}
     size, known = header.get("n_samples"), header.get("index")
     if size is not None:
@@ -259,9 +261,21 @@ def _rows(
             f"{source.name} does not say how many rows the data has. Give n_samples=, or index= "
             'with the ids of all rows, or n_samples="infer" to check the file without its data.'
         )
-    if isinstance(n_samples, str):
-        raise SideInformationError(f'n_samples is a number or "infer", not {n_samples!r}.')
+    assert isinstance(n_samples, int)
     return *_positions(source, n_samples, first_row), n_samples, None
+
+
+def _check_size(n_samples: Any) -> int | Literal["infer"] | None:
+    if n_samples is None:
+        return None
+    if isinstance(n_samples, str) and n_samples == "infer":
+        return "infer"
+    try:
+        return to_index(n_samples)
+    except TypeError:
+        raise SideInformationError(
+            f'n_samples is a number of rows or "infer", not {n_samples!r}.'
+        ) from None
 
 
 def _positions_to_ids(source: Source, size: int, index: Any) -> tuple[Any, Any, int, Any]:
@@ -364,6 +378,8 @@ def _inferred(source: Source, first_row: int) -> tuple[Any, Any, int, Any]:
             if column in source.columns
         )
     except SideInformationError:
+        if first_row:
+            raise
         i, j = _ids(source, [""])
         mentioned = dict.fromkeys(i if j is None else _interleave(i, j))
         mentioned.pop(None, None)
