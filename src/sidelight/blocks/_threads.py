@@ -1,0 +1,92 @@
+"""How many threads work on the blocks. The answer never depends on it, only the time does."""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from typing import Any, TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+T = TypeVar("T")
+
+_chosen: ContextVar[int | None] = ContextVar("sidelight_threads", default=None)
+
+
+def n_threads() -> int:
+    """The number of threads in use: what `threads` says, else the environment, else all cores.
+
+    The environment variables are ``SIDELIGHT_NUM_THREADS`` and then ``OMP_NUM_THREADS``, which
+    joblib sets in its workers so that processes and threads do not multiply.
+
+    Examples
+    --------
+    >>> with threads(2):
+    ...     n_threads()
+    2
+    """
+    chosen = _chosen.get()
+    if chosen is not None:
+        return chosen
+    for name in ("SIDELIGHT_NUM_THREADS", "OMP_NUM_THREADS"):
+        value = os.environ.get(name, "")
+        if value.isdigit() and int(value) > 0:
+            return int(value)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@contextmanager
+def threads(n: int) -> Iterator[None]:
+    """Work with ``n`` threads inside a ``with`` block.
+
+    Parameters
+    ----------
+    n : int
+        The number of threads, at least 1.
+
+    Examples
+    --------
+    >>> from sidelight.blocks import threads
+    >>> with threads(1):
+    ...     pass  # fit models here
+    """
+    if n < 1:
+        raise ValueError(f"threads are counted from 1, not {n!r}.")
+    token = _chosen.set(n)
+    try:
+        yield
+    finally:
+        _chosen.reset(token)
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    # Looking for the loaded libraries takes a millisecond, so it is done once.
+    return ThreadpoolController()
+
+
+def in_order(function: Callable[[int], T], n_tasks: int) -> Iterator[T]:
+    """``function(0), function(1), …`` in this order, computed by `n_threads` threads.
+
+    Kernels release the GIL, so plain threads use the cores; BLAS gets one thread, because its sums
+    change with its threads. A few results per thread are in flight, never all of them. The pool
+    lives for one call: one that outlives a fork would wait for threads that no longer exist.
+    """
+    n_workers = min(n_threads(), n_tasks)
+    with _controller().limit(limits=1, user_api="blas"):
+        if n_workers <= 1:
+            yield from map(function, range(n_tasks))
+            return
+        with ThreadPoolExecutor(n_workers) as pool:
+            pending: deque[Future[Any]] = deque()
+            for task in range(n_tasks):
+                pending.append(pool.submit(function, task))
+                if len(pending) > 4 * n_workers:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
