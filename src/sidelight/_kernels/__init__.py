@@ -1,0 +1,1 @@
+"""The inner loops, compiled by numba: see README.md in this folder."""

@@ -1,0 +1,341 @@
+"""Nearest centre with penalties, and the sums that go with it, for one block of rows.
+
+Rows are gathered into tiles of 128, one feature after the other, so that the compiler works on many
+rows at once. All lanes of a tile run the same instructions: a row's distance does not depend on the
+rows beside it, which is what makes ``predict`` agree with ``fit`` bit by bit. Squared distances are
+sums of squared differences, not |x|² - 2xc + |c|², so data far from the origin lose no digits; rows
+of a sparse matrix are the exception.
+
+A row whose assignment cannot have changed is not looked at again: ``slack`` is a lower bound of
+(distance to the second centre) - (distance to the own centre), and moving the centres lowers it by
+at most ``drift``. Two values of slack are signals: -inf, always look (rows with statements, whose
+penalties change too), and +inf, held (the row keeps its label).
+"""
+
+import numpy as np
+
+from sidelight._kernels._jit import jit
+
+TILE = 128
+FEATURES = 32  # a tile of 128 rows and 32 features is 32 kB, as large as the first-level cache
+
+
+@jit
+def distances_dense(X, active, n_active, centers, D, tile):
+    """Squared distances of the active rows to all centres. D (K or K + 1, TILE): OUT.
+
+    centers is padded with zeros to an even number of rows and a multiple of four columns: two
+    centres and four features at a time keep the arithmetic busy between loads (measured).
+    """
+    n_features = X.shape[1]
+    for k in range(D.shape[0]):
+        for r in range(TILE):
+            D[k, r] = 0.0
+    for first in range(0, centers.shape[1], FEATURES):
+        n_here = min(FEATURES, centers.shape[1] - first)
+        fill_tile(X, active, n_active, first, min(first + n_here, n_features), tile)
+        for j in range(n_features - first, n_here):
+            for r in range(TILE):
+                tile[j, r] = 0.0
+        add_squares(tile, centers, first, n_here, D)
+
+
+@jit
+def fill_tile(X, active, n_active, first, last, tile):
+    """Copy the features first:last of the active rows. tile (FEATURES, TILE): OUT."""
+    for r in range(n_active):
+        row = X[active[r], first:last]  # a view: the index arithmetic is done once per row
+        for j in range(last - first):
+            tile[j, r] = row[j]
+
+
+@jit
+def add_squares(tile, centers, first, n_here, D):
+    """Add the squared differences over the features of one tile to D: OUT."""
+    for k in range(0, centers.shape[0], 2):
+        one, two = centers[k, first : first + n_here], centers[k + 1, first : first + n_here]
+        for j in range(0, n_here, 4):
+            c0, c1, c2, c3 = one[j], one[j + 1], one[j + 2], one[j + 3]
+            b0, b1, b2, b3 = two[j], two[j + 1], two[j + 2], two[j + 3]
+            for r in range(TILE):
+                t0, t1, t2, t3 = tile[j, r], tile[j + 1, r], tile[j + 2, r], tile[j + 3, r]
+                p = D[k, r]
+                q = D[k + 1, r]
+                a = t0 - c0
+                p += a * a
+                a = t1 - c1
+                p += a * a
+                a = t2 - c2
+                p += a * a
+                a = t3 - c3
+                p += a * a
+                a = t0 - b0
+                q += a * a
+                a = t1 - b1
+                q += a * a
+                a = t2 - b2
+                q += a * a
+                a = t3 - b3
+                q += a * a
+                D[k, r] = p
+                D[k + 1, r] = q
+
+
+@jit
+def distances_csr(data, indices, indptr, active, n_active, centers_t, norms, D, dots):
+    """Squared distances of the active sparse rows to all centres. D (K, TILE): OUT.
+
+    centers_t (n_features, K) are the transposed centres, norms their squared lengths.
+    """
+    n_clusters = norms.shape[0]
+    for r in range(n_active):
+        i = active[r]
+        for k in range(n_clusters):
+            dots[k] = 0.0
+        length = 0.0
+        for t in range(indptr[i], indptr[i + 1]):
+            x = np.float64(data[t])
+            length += x * x
+            for k in range(n_clusters):
+                dots[k] += x * centers_t[indices[t], k]
+        for k in range(n_clusters):
+            D[k, r] = max(0.0, length - 2.0 * dots[k] + norms[k])
+
+
+@jit
+def nearest(D, n_clusters, nearest_k, nearest_d, gap):
+    """Per lane the nearest centre, its squared distance, and how much further the next one is: OUT.
+
+    The numbers of the clusters are kept as floats and the second distance in ``gap``: with one type
+    and no branches the loops compile to vector instructions.
+    """
+    for r in range(TILE):
+        nearest_k[r] = 0.0
+        nearest_d[r] = D[0, r]
+        gap[r] = np.inf
+    for k in range(1, n_clusters):
+        number = np.float64(k)
+        for r in range(TILE):
+            d = D[k, r]
+            best = nearest_d[r]
+            second = gap[r]
+            loser = best if d < best else d
+            gap[r] = loser if loser < second else second
+            nearest_k[r] = number if d < best else nearest_k[r]
+            nearest_d[r] = d if d < best else best
+    for r in range(TILE):
+        gap[r] = np.sqrt(gap[r]) - np.sqrt(nearest_d[r])
+
+
+@jit
+def settle(
+    D, active, n_active, weight, stated, span, entry, entry_weight, penalty, fresh, pointer,
+    labels, slack, cost, counts, mass, moves, nearest_k, gap,
+):  # fmt: skip
+    """Give the active rows their labels and bounds; say which sums must change.
+
+    labels, slack, cost, counts, mass: OUT. moves (2, TILE): OUT, the cluster that a row leaves and
+    the one that it joins, -1 for none. Returns (the data part of the cost, or in a pass that is not
+    fresh the fall of that part, the number of changed labels, the pointer into ``stated``).
+    """
+    amount = 0.0
+    n_changed = 0
+    for r in range(n_active):
+        i = active[r]
+        k = np.int64(nearest_k[r])
+        held = slack[i] == np.inf
+        while pointer < stated.shape[0] and stated[pointer] < i:
+            pointer += 1
+        has_statements = pointer < stated.shape[0] and stated[pointer] == i
+        if has_statements and not held:
+            lowest = np.inf
+            for h in range(penalty.shape[1]):
+                c = D[h, r]
+                for t in range(span[pointer], span[pointer + 1]):
+                    c += entry_weight[t] * penalty[entry[t], h]
+                if c < lowest:
+                    lowest = c
+                    k = h
+        elif not held:
+            slack[i] = gap[r]
+        old = labels[i]
+        if held:
+            k = old
+        moves[0, r] = -1
+        moves[1, r] = -1
+        if k < 0:
+            continue
+        w = weight[i]
+        if fresh:
+            amount += w * D[k, r]
+            cost[i] = w * D[k, r]
+            moves[1, r] = k
+        elif k != old:
+            amount += w * (D[old, r] - D[k, r])
+            moves[0, r] = old
+            moves[1, r] = k
+        if k != old:
+            n_changed += 1
+            labels[i] = k
+        if moves[1, r] >= 0:
+            counts[k] += w
+            if moves[0, r] >= 0:
+                counts[old] -= w
+        if has_statements:
+            for t in range(span[pointer], span[pointer + 1]):
+                if fresh:
+                    cost[i] += w * entry_weight[t] * penalty[entry[t], k]
+                if moves[1, r] >= 0:
+                    mass[entry[t], k] += w * entry_weight[t]
+                    if moves[0, r] >= 0:
+                        mass[entry[t], old] -= w * entry_weight[t]
+    return amount, n_changed, pointer
+
+
+@jit
+def assign_dense(
+    X, weight, stated, span, entry, entry_weight, centers, penalty, drift, fresh,
+    labels, slack, cost, sums, counts, mass,
+):  # fmt: skip
+    """Assign the rows of a dense block. labels, slack, cost, sums, counts, mass: OUT.
+
+    stated: the rows with statements, ascending; row stated[p] has the entries span[p]:span[p + 1],
+    each a row of the table ``penalty`` (entries, K) and a weight. In a fresh pass all rows are
+    looked at, cost is filled, and sums (K, d), counts (K) and mass (entries, K) are totals; in
+    another pass they are changes. Returns (data part of the cost or of its fall, changed labels).
+    """
+    n_samples, n_features = X.shape
+    n_clusters = counts.shape[0]
+    D = np.zeros((centers.shape[0], TILE))
+    tile = np.zeros((FEATURES, TILE))
+    active = np.empty(TILE, np.int64)
+    moves = np.empty((2, TILE), np.int64)
+    nearest_k = np.empty(TILE)
+    nearest_d = np.empty(TILE)
+    gap = np.empty(TILE)
+    amount = 0.0
+    n_changed = 0
+    pointer = 0
+    n_active = 0
+    for i in range(n_samples):
+        looked_at = fresh
+        if not fresh:
+            slack[i] -= drift[labels[i]]
+            looked_at = slack[i] <= 0.0
+        if looked_at:
+            active[n_active] = i
+            n_active += 1
+        if n_active == TILE or (i == n_samples - 1 and n_active > 0):
+            distances_dense(X, active, n_active, centers, D, tile)
+            nearest(D, n_clusters, nearest_k, nearest_d, gap)
+            a, c, pointer = settle(
+                D, active, n_active, weight, stated, span, entry, entry_weight, penalty, fresh,
+                pointer, labels, slack, cost, counts, mass, moves, nearest_k, gap,
+            )  # fmt: skip
+            amount += a
+            n_changed += c
+            for r in range(n_active):
+                w = weight[active[r]]
+                joins = moves[1, r]
+                if joins >= 0:
+                    for j in range(n_features):
+                        sums[joins, j] += w * X[active[r], j]
+                leaves = moves[0, r]
+                if leaves >= 0:
+                    for j in range(n_features):
+                        sums[leaves, j] -= w * X[active[r], j]
+            n_active = 0
+    return amount, n_changed
+
+
+@jit
+def assign_csr(
+    data, indices, indptr, weight, stated, span, entry, entry_weight, centers_t, norms, penalty,
+    drift, fresh, labels, slack, cost, sums, counts, mass,
+):  # fmt: skip
+    """Assign the rows of a sparse block: ``assign_dense`` for CSR arrays and transposed centres."""
+    n_samples = indptr.shape[0] - 1
+    n_clusters = norms.shape[0]
+    D = np.zeros((n_clusters, TILE))
+    dots = np.empty(n_clusters)
+    active = np.empty(TILE, np.int64)
+    moves = np.empty((2, TILE), np.int64)
+    nearest_k = np.empty(TILE)
+    nearest_d = np.empty(TILE)
+    gap = np.empty(TILE)
+    amount = 0.0
+    n_changed = 0
+    pointer = 0
+    n_active = 0
+    for i in range(n_samples):
+        looked_at = fresh
+        if not fresh:
+            slack[i] -= drift[labels[i]]
+            looked_at = slack[i] <= 0.0
+        if looked_at:
+            active[n_active] = i
+            n_active += 1
+        if n_active == TILE or (i == n_samples - 1 and n_active > 0):
+            distances_csr(data, indices, indptr, active, n_active, centers_t, norms, D, dots)
+            nearest(D, n_clusters, nearest_k, nearest_d, gap)
+            a, c, pointer = settle(
+                D, active, n_active, weight, stated, span, entry, entry_weight, penalty, fresh,
+                pointer, labels, slack, cost, counts, mass, moves, nearest_k, gap,
+            )  # fmt: skip
+            amount += a
+            n_changed += c
+            for r in range(n_active):
+                w = weight[active[r]]
+                joins = moves[1, r]
+                leaves = moves[0, r]
+                for t in range(indptr[active[r]], indptr[active[r] + 1]):
+                    if joins >= 0:
+                        sums[joins, indices[t]] += w * data[t]
+                    if leaves >= 0:
+                        sums[leaves, indices[t]] -= w * data[t]
+            n_active = 0
+    return amount, n_changed
+
+
+@jit
+def closest_dense(X, weight, centers, keep, closest, potential):
+    """Sum of min(closest, squared distance) for each centre. closest, potential (K): OUT.
+
+    With keep, closest is lowered to the distance to the (only) centre: one step of k-means++.
+    """
+    n_samples = X.shape[0]
+    D = np.zeros((centers.shape[0], TILE))
+    tile = np.zeros((FEATURES, TILE))
+    active = np.empty(TILE, np.int64)
+    for first in range(0, n_samples, TILE):
+        n_active = min(TILE, n_samples - first)
+        for r in range(n_active):
+            active[r] = first + r
+        distances_dense(X, active, n_active, centers, D, tile)
+        gather_potential(D, first, n_active, weight, keep, closest, potential)
+
+
+@jit
+def closest_csr(data, indices, indptr, weight, centers_t, norms, keep, closest, potential):
+    """``closest_dense`` for the rows of a sparse block."""
+    n_samples = indptr.shape[0] - 1
+    D = np.zeros((norms.shape[0], TILE))
+    dots = np.empty(norms.shape[0])
+    active = np.empty(TILE, np.int64)
+    for first in range(0, n_samples, TILE):
+        n_active = min(TILE, n_samples - first)
+        for r in range(n_active):
+            active[r] = first + r
+        distances_csr(data, indices, indptr, active, n_active, centers_t, norms, D, dots)
+        gather_potential(D, first, n_active, weight, keep, closest, potential)
+
+
+@jit
+def gather_potential(D, first, n_active, weight, keep, closest, potential):
+    """The common end of ``closest_dense`` and ``closest_csr``. closest, potential: OUT."""
+    for k in range(potential.shape[0]):
+        for r in range(n_active):
+            d = min(D[k, r], closest[first + r])
+            potential[k] += weight[first + r] * d
+            if keep:
+                closest[first + r] = d
