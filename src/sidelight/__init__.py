@@ -8,13 +8,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from sidelight.models import PartitionLevelKMeans
+    from sidelight.results import ClusterResult
     from sidelight.side import SideInformation
 
 __version__ = "0.1.0"
 
-__all__ = ["SideInformation", "__version__"]
+__all__ = ["ClusterResult", "PartitionLevelKMeans", "SideInformation", "__version__"]
 
-_HOME = {"SideInformation": "sidelight.side"}
+_HOME = {
+    "ClusterResult": "sidelight.results",
+    "PartitionLevelKMeans": "sidelight.models",
+    "SideInformation": "sidelight.side",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -1,0 +1,175 @@
+"""What every model does before it starts: X, y and side become checked data and one seed.
+
+scikit-learn's private or moving parts are imported here and nowhere else.
+"""
+
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
+from sklearn.utils.validation import validate_data
+
+from sidelight.blocks import as_blocks
+from sidelight.exceptions import DataError, SideInformationError, UnsupportedStatementError
+from sidelight.side import KINDS, MUST, SideInformation
+
+__all__ = [
+    "HasMethods",
+    "Integral",
+    "Interval",
+    "Options",
+    "Prepared",
+    "Real",
+    "StrOptions",
+    "check_weight",
+    "check_x",
+    "prepare",
+]
+
+
+class Prepared(NamedTuple):
+    """Checked data, all that people said about it, and the seed of all that is random."""
+
+    X: Any
+    side: SideInformation
+    seed: int
+
+
+def prepare(model: Any, X: Any, y: Any, side: SideInformation | None) -> Prepared:
+    """Check parameters and data, and join ``y`` and ``side``."""
+    model._validate_params()
+    index = side.index if isinstance(side, SideInformation) else None
+    X = check_x(model, X, reset=True, index=index)
+    side = check_side(X, y, side)
+    check_kinds(model, side)
+    return Prepared(X, side, draw_seed(model.random_state))
+
+
+def check_x(model: Any, X: Any, *, reset: bool, index: NDArray[Any] | None = None) -> Any:
+    """X as a float array or CSR matrix, finite; float32 and memory maps are kept as they are."""
+    X = validate_data(
+        model,
+        X,
+        reset=reset,
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
+        ensure_all_finite=False,  # ours names the rows, and never copies
+    )
+    bad = _rows_not_finite(X)
+    if len(bad):
+        named = ", ".join(str(row if index is None else index[row]) for row in bad[:5])
+        more = f" and {len(bad) - 5:,} more" if len(bad) > 5 else ""
+        raise DataError(
+            f"X contains NaN or infinity in row {named}{more}; every value has to be a finite "
+            "number. Impute the missing values (sklearn.impute) or leave these rows out."
+        )
+    return X
+
+
+def _rows_not_finite(X: Any) -> NDArray[np.int64]:
+    values = X.data if sparse.issparse(X) else X
+    # A finite sum proves finite terms, and is the cheapest pass there is.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(np.sum(values, dtype=np.float64)):
+            return np.empty(0, dtype=np.int64)
+    rows = as_blocks(X)
+    found = []
+    for number in range(len(rows)):
+        block = rows.block(number)
+        if sparse.issparse(X):
+            data, _, indptr = block.X
+            wrong = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))[~np.isfinite(data)]
+            found.append(block.start + np.unique(wrong))
+        else:
+            found.append(block.start + np.flatnonzero(~np.isfinite(block.X).all(axis=1)))
+    return np.concatenate(found)
+
+
+def check_side(X: Any, y: Any, side: Any) -> SideInformation:
+    """``y`` (−1 is unknown) and ``side`` as one SideInformation about the rows of X."""
+    n_samples = X.shape[0]
+    if side is None:
+        side = SideInformation.empty(n_samples)
+    elif not isinstance(side, SideInformation):
+        raise SideInformationError(
+            f"side is a {type(side).__name__}; give a SideInformation, for example from "
+            "SideInformation.from_pairs(must=..., cannot=..., n_samples=len(X)), "
+            "and partial labels as y."
+        )
+    if side.n_samples != n_samples:
+        raise SideInformationError(
+            f"side is about {side.n_samples:,} rows and X has {n_samples:,}; "
+            "both have to speak of the same rows (slice side as you sliced X)."
+        )
+    if y is None:
+        return side
+    labels = SideInformation.from_labels(y)
+    if labels.n_samples != n_samples:
+        raise SideInformationError(
+            f"y has {labels.n_samples:,} labels and X has {n_samples:,} rows; "
+            "give one label per row, -1 where it is unknown."
+        )
+    return side + labels
+
+
+def check_kinds(model: Any, side: SideInformation) -> None:
+    """Refuse binding statements of kinds that the model cannot use, and name models that can.
+
+    What binds nothing is converted exactly, by leaving it out: ``unsure``, weight 0, and a row that
+    must be with itself.
+    """
+    said = side.statements
+    binding = said.binding & ~((said.kind == MUST) & (said.i == said.j))
+    for code, kind in enumerate(KINDS):
+        wrong = np.flatnonzero(binding & (said.kind == code))
+        if kind in model.accepts or not len(wrong):
+            continue
+        others = _models_that_accept(kind)
+        instead = f"Models that take it: {', '.join(others)}" if others else "No model here does"
+        kept = [k for k in KINDS if k in model.accepts or k == "unsure"]
+        count = "1 statement" if len(wrong) == 1 else f"{len(wrong):,} statements"
+        raise UnsupportedStatementError(
+            f"{type(model).__name__} cannot use {kind!r} ({count}, first: "
+            f"{side.describe(int(wrong[0]))}). {model.refuses.get(kind, '')}{instead}. "
+            f"To leave it out: side.only(kind={kept})."
+        )
+
+
+def _models_that_accept(kind: str) -> list[str]:
+    from sidelight import models
+
+    public = [getattr(models, name) for name in models.__all__]
+    return [m.__name__ for m in public if kind in getattr(m, "accepts", ())]
+
+
+def check_weight(weight: Any, n_samples: int) -> NDArray[np.float64] | None:
+    """Row weights as floats, or None where all rows weigh 1."""
+    if weight is None:
+        return None
+    weight = np.asarray(weight, dtype=np.float64)
+    if weight.ndim == 0:
+        weight = np.full(n_samples, float(weight))
+    if weight.shape != (n_samples,):
+        raise DataError(
+            f"sample_weight has shape {weight.shape}; give one number for each of the "
+            f"{n_samples} rows."
+        )
+    if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.any()):
+        raise DataError(
+            "every sample_weight has to be finite and zero or more, and one at least above zero; "
+            f"they go from {weight.min()} to {weight.max()}."
+        )
+    return weight
+
+
+def draw_seed(random_state: Any) -> int:
+    """One integer from which everything random follows; an int is its own seed."""
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31))
+    return int(check_random_state(random_state).randint(2**31 - 1))

@@ -1,0 +1,6 @@
+"""Estimators: one family, one file."""
+
+from sidelight.models._base import SideClusterer
+from sidelight.models._partition_level_kmeans import PartitionLevelKMeans
+
+__all__ = ["PartitionLevelKMeans", "SideClusterer"]

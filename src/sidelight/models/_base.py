@@ -1,0 +1,146 @@
+"""What all models share. Think twice before adding anything here: a model is its own file."""
+
+import platform
+from importlib.metadata import version
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.callback import CallbackSupportMixin
+
+from sidelight.blocks import n_threads
+from sidelight.results import ClusterResult
+from sidelight.side import LABEL, SideInformation, match_classes
+
+
+class SideClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
+    """The base of all models: what they say about themselves, and what they leave after ``fit``.
+
+    Attributes
+    ----------
+    accepts : tuple of str
+        The kinds of statement that the model can use (``unsure`` binds nothing and is always
+        welcome).
+    refuses : dict
+        Why it cannot use others, in a sentence for the error message.
+    repetition : {"adds", "ignored"}
+        Whether repeating a statement makes it count more.
+    contradictions : {"tolerated", "raises"}
+        Whether statements may contradict each other.
+    objective_sense : {"min", "max"}
+        The direction in which ``history_`` runs.
+    """
+
+    accepts: ClassVar[tuple[str, ...]]
+    refuses: ClassVar[dict[str, str]] = {}
+    repetition: ClassVar[Literal["adds", "ignored"]]
+    contradictions: ClassVar[Literal["tolerated", "raises"]]
+    objective_sense: ClassVar[Literal["min", "max"]]
+    _published: ClassVar[dict[str, Any]]
+
+    @classmethod
+    def as_published(cls, **changes: Any) -> Self:
+        """The model set up as in its paper, for experiments; ``changes`` are parameters."""
+        return cls(**{**cls._published, **changes})
+
+    def fit_predict(
+        self, X: Any, y: Any = None, *, side: SideInformation | None = None, **fit_params: Any
+    ) -> NDArray[Any]:
+        """Fit and return ``labels_``; unlike scikit-learn's own, it hands ``y`` on."""
+        return self.fit(X, y, side=side, **fit_params).labels_
+
+    def _publish(
+        self, labels: NDArray[Any], names: NDArray[Any], run: Any, side: SideInformation, seed: int
+    ) -> Self:
+        """Leave the attributes that every model has. run: objective, history, n_iter."""
+        self.labels_ = labels
+        self.cluster_names_ = names
+        self.n_clusters_ = len(names)
+        self.objective_ = float(run.objective)
+        self.history_ = np.asarray(run.history)
+        self.n_iter_ = run.n_iter
+        self.result_ = ClusterResult(
+            labels=labels,
+            cluster_names=names,
+            objective=self.objective_,
+            history=self.history_,
+            violated=side.violated(labels),
+            side=side,
+            provenance={
+                "model": type(self).__name__,
+                "parameters": {k: _short(v) for k, v in self.get_params(deep=False).items()},
+                "seed": seed,
+                "threads": n_threads(),
+                "versions": {
+                    "python": platform.python_version(),
+                    **{p: version(p) for p in ("sidelight", "numpy", "scipy", "scikit-learn")},
+                },
+            },
+        )
+        return self
+
+
+def _short(value: Any) -> Any:
+    """A parameter as it can be written down: arrays and models by their kind and size."""
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    shape = getattr(value, "shape", None)
+    return type(value).__name__ if shape is None else f"{type(value).__name__} of shape {shape}"
+
+
+def leading_vocabulary(side: SideInformation) -> int:
+    """The vocabulary that names the clusters: the one with the most label weight, -1 for shared.
+
+    Ties go to the shared one, then to the first by name.
+    """
+    said = side.statements
+    weight = np.where(said.kind == LABEL, said.weight, 0.0)
+    totals = np.bincount(said.vocabulary + 1, weight, minlength=len(side.vocabularies) + 1)
+    return int(totals.argmax()) - 1
+
+
+def name_clusters(
+    side: SideInformation, labels: ArrayLike, n_clusters: int
+) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """The order in which clusters are numbered, and their names.
+
+    Given classes come first, sorted, each the cluster that `match_classes` gives it; then the other
+    clusters by their first row. These get new names: whole numbers above all given ones where the
+    classes are whole numbers (or none were given), else "new 1", "new 2", … .
+
+    Returns
+    -------
+    order : ndarray of shape (n_clusters,)
+        ``order[k]`` is the present number of the cluster that becomes k.
+    names : ndarray of shape (n_clusters,)
+    """
+    labels = np.asarray(labels)
+    order: list[int] = []
+    names: list[Any] = []
+    if side.classes:
+        cluster_of = match_classes(side, labels, n_clusters)[leading_vocabulary(side)]
+        named = np.flatnonzero(cluster_of >= 0)
+        order = cluster_of[named].tolist()
+        names = [side.classes[c] for c in named]
+    first_row = np.full(n_clusters, len(labels))
+    first_row[labels[::-1]] = np.arange(len(labels))[::-1]  # of several writes the last one stays
+    order += [int(k) for k in np.argsort(first_row, kind="stable") if k not in set(order)]
+    names += _new_names(side.classes, n_clusters - len(names))
+    return np.array(order, dtype=np.int64), _as_array(names)
+
+
+def _new_names(given: tuple[Any, ...], n_new: int) -> list[Any]:
+    if all(type(name) is int for name in given):
+        start = max(given, default=-1) + 1
+        return list(range(start, start + n_new))
+    fresh = (f"new {k}" for k in range(1, n_new + len(given) + 1))
+    return [name for name in fresh if name not in given][:n_new]
+
+
+def _as_array(names: list[Any]) -> NDArray[Any]:
+    if len({type(name) for name in names}) == 1 and not isinstance(names[0], str):
+        return np.array(names)
+    array = np.empty(len(names), dtype=object)  # 3 stays 3 beside "3"
+    array[:] = names
+    return array

@@ -1,0 +1,777 @@
+"""K-means with partition-level side information.   H. Liu and Y. Fu, "Clustering with partition
+level side information", ICDM 2015.
+
+Minimises J(H) = sum_k [ sum_{i in C_k} |x_i - m_k|² + lambda sum_{labelled i in C_k} |s_i - g_k|² ]
+
+Paper        Here
+H            labels
+m_k^(1)      centers[k]                       mean of the rows in the cluster
+m_k^(2)      profiles[k], class_profiles_     mean of the labels in the cluster, called g_k below
+S            LabelTable                       one entry per statement, never a matrix of n x K
+lambda       side_weight, in the unit of the data's mean squared deviation unless "absolute"
+
+Departures from the paper, each settled by measurement or because the paper is silent:
+- A cluster without a labelled row (0/0 in Eq. 3) has the zero vector as g_k. Any vector keeps J
+  from rising; a side *distance* of zero is no vector, and the loop then cycles.
+- An empty cluster starts again at the row with the largest cost.
+- One start per labelled class and k-means++ for the rest, best of n_init: "K random instances",
+  once, does not reach the paper's own figures.
+- s_i is weighted and masked per entry: J has sum_c W_ic (s_ic - g_kc)², g_kc = sum W s / sum W.
+  "Not class c" observes s_ic = 0 alone. Several vocabularies are several groups of columns.
+- A broken cannot-link costs lambda times its weight. The half-steps cannot repair one, so rows with
+  cannot-links are moved one by one, by the exact change of J with everything re-estimated: a sweep
+  over them in every iteration. At the end no such move, and no half-step, lowers J.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.callback import with_callbacks
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.utils.validation import check_is_fitted
+
+from sidelight._kernels import assign as kernels
+from sidelight._kernels.relocate import relocate
+from sidelight._validation import (
+    HasMethods,
+    Integral,
+    Interval,
+    Real,
+    StrOptions,
+    check_weight,
+    check_x,
+    prepare,
+)
+from sidelight.blocks import Block, Blocks, CSRRows, as_blocks
+from sidelight.exceptions import DataError, SideInformationError
+from sidelight.models._base import SideClusterer, leading_vocabulary, name_clusters
+from sidelight.models._centers import (
+    Centers,
+    as_dense,
+    as_matrix,
+    block_weight,
+    draw,
+    plus_plus,
+    random_rows,
+)
+from sidelight.models._statements import CannotLinks, LabelTable
+from sidelight.side import LABEL, SideInformation
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class PartitionLevelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SideClusterer):
+    """K-means that also keeps rows with the same label together, and with different labels apart.
+
+    Labels are taken as evidence, not as the truth: a cluster pays for the mix of labels inside it,
+    so a wrong label costs a little and moves nothing. Classes without any label, more clusters than
+    classes and more classes than clusters are all normal.
+
+    Parameters
+    ----------
+    n_clusters : int, optional
+        The number of clusters; by default the number of labelled classes.
+    side_weight : float, default=10.0
+        What a label counts against the data.
+    weight_units : {"relative", "absolute"}, default="relative"
+        Whether ``side_weight`` counts mean squared deviations of a row (so that it means the same
+        for every data set), or is the paper's lambda. Rows that are all alike have no deviation;
+        the unit is then 1.
+    init : {"seeded", "k-means++", "random"}, array, or fitted model, default="seeded"
+        Where to start. "seeded": the first time from the means of the labelled classes, then from
+        one labelled row of each, with k-means++ for the remaining clusters (for all of them without
+        labels; the heaviest classes if there are more classes than clusters). An array of shape
+        (n_clusters, n_features) gives centres, one of shape (n_samples,) gives cluster numbers
+        (−1 is unknown), and a fitted model its centres and class profiles: a warm restart after a
+        few more statements. Inside scikit-learn's searches, which clone, wrap the fitted model in
+        `sklearn.frozen.FrozenEstimator`.
+    n_init : int, default=10
+        The number of starts, of which the best by J is kept; a start that is given is tried once.
+    max_iter : int, default=300
+        The limit on the iterations of one start.
+    random_state : int, Generator or RandomState, optional
+        Source of the starts.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row.
+    cluster_names_ : ndarray of shape (n_clusters_,)
+        Names of the clusters: the given classes first, in sorted order, then new names;
+        ``cluster_names_[labels_]`` restores the names.
+    n_clusters_ : int
+        The number of clusters found: fewer than asked for only where rows are too much alike.
+    cluster_centers_ : ndarray of shape (n_clusters_, n_features)
+        Means of the clusters, in double precision.
+    class_profiles_ : ndarray of shape (n_clusters_, n_columns)
+        The g_k: for each cluster the share of each class among its labels.
+    class_columns_ : list of (vocabulary, class)
+        What the columns of ``class_profiles_`` stand for; the shared vocabulary is None.
+    side_weight_ : float
+        The lambda that was used, in absolute units.
+    objective_ : float
+        J of ``labels_``, ``cluster_centers_`` and ``class_profiles_``, cannot-links included.
+    history_ : ndarray of shape (n_iter_,)
+        J after each iteration of the best start; it never rises.
+    n_iter_ : int
+        Iterations of the best start.
+    result_ : ClusterResult
+        All of this, with the broken statements and where it came from.
+
+    Notes
+    -----
+    With statements of weight W about row i and class c (s_ic is 1 for "is c", 0 for another class
+    of the same vocabulary and for "is not c") and row weights w,
+
+        J = sum_i w_i (|x_i - m_k(i)|² + lambda sum_c W_ic (s_ic - g_k(i)c)²)
+            + lambda sum of the weights of broken cannot-links.
+
+    Both half-steps minimise J exactly, so it never rises. Must-links cannot be expressed: the side
+    term punishes a cluster that mixes classes, not a class that is split. The time of an iteration
+    grows with n d K and with the number of statements times K, and shrinks as the centres settle:
+    a row is looked at again only where a centre may have come nearer than its own.
+
+    References
+    ----------
+    H. Liu and Y. Fu. Clustering with partition level side information. ICDM 2015, 877-882.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sidelight import PartitionLevelKMeans, SideInformation
+    >>> X = np.array([[0.0], [0.2], [1.0], [1.2], [7.0], [7.2]])
+    >>> model = PartitionLevelKMeans(3, random_state=0).fit(X, ["a", None, "b", None, None, None])
+    >>> model.cluster_names_[model.labels_].tolist()
+    ['a', 'a', 'b', 'b', 'new 1', 'new 1']
+
+    Without side information it is k-means:
+
+    >>> PartitionLevelKMeans(2, random_state=0).fit_predict(X).tolist()
+    [0, 0, 0, 0, 1, 1]
+
+    Two rows that are alike, kept apart because somebody says so:
+
+    >>> side = SideInformation.from_pairs(cannot=[(4, 5)], n_samples=6)
+    >>> PartitionLevelKMeans(3, random_state=0).fit_predict(X, side=side).tolist()
+    [0, 0, 0, 0, 1, 2]
+    """
+
+    accepts = ("cannot", "label", "not_label")
+    refuses: ClassVar[dict[str, str]] = {
+        "must": "Its objective punishes clusters that mix classes, not classes that are split. "
+    }
+    repetition = "adds"
+    contradictions = "tolerated"
+    objective_sense = "min"
+    _published: ClassVar[dict[str, Any]] = {"side_weight": 100.0, "weight_units": "absolute"}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
+        "side_weight": [Interval(Real, 0, None, closed="left")],
+        "weight_units": [StrOptions({"relative", "absolute"})],
+        "init": [
+            StrOptions({"seeded", "k-means++", "random"}),
+            "array-like",
+            HasMethods(["fit", "predict"]),
+        ],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state", np.random.Generator],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int | None = None,
+        *,
+        side_weight: float = 10.0,
+        weight_units: str = "relative",
+        init: Any = "seeded",
+        n_init: int = 10,
+        max_iter: int = 300,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.side_weight = side_weight
+        self.weight_units = weight_units
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    @classmethod
+    def as_published(cls, **changes: Any) -> Self:
+        """The paper's setting, lambda = 100 in absolute units; ``changes`` are parameters.
+
+        It departs from the paper in one point: the paper starts once from K random rows, which does
+        not give its own table; this starts from the labelled classes and keeps the best of ten.
+        """
+        return super().as_published(**changes)
+
+    @with_callbacks
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        side: SideInformation | None = None,
+        sample_weight: Any = None,
+    ) -> Self:
+        """Cluster X with the help of partial labels ``y`` and statements ``side``.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of shape (n_samples, n_features)
+            The data. Memory maps are read block by block.
+        y : array of shape (n_samples,), optional
+            Partial labels, −1 (or None, NaN) where unknown; joined to ``side``.
+        side : SideInformation, optional
+            Labels, negative labels and cannot-links.
+        sample_weight : array of shape (n_samples,), optional
+            A row of weight 2 counts as two rows with the same labels. Cannot-links keep their own
+            weights.
+
+        Returns
+        -------
+        self
+        """
+        X, side, seed = prepare(self, X, y, side)
+        rows = as_blocks(X)
+        weight = check_weight(sample_weight, rows.n_samples)
+        said = LabelTable.of(side)
+        n_clusters = self._n_clusters(rows, side)
+        mean, deviation = _spread(rows, weight)
+        unit = deviation if self.weight_units == "relative" and deviation > 0 else 1.0
+        problem = _Problem(
+            rows,
+            weight,
+            said,
+            self.side_weight * unit,
+            CannotLinks.of(side, rows, weight, said, mean),
+        )
+        starts = self._starts(problem, n_clusters, side, np.random.default_rng(seed))
+        best = self._best_run(problem, starts, smallest=1e-14 * (deviation or 1.0))
+        return self._publish_run(best, n_clusters, said, side, seed, problem.side_weight)
+
+    def predict(self, X: Any) -> NDArray[np.int32]:
+        """The nearest cluster of each row of X.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of shape (n_samples, n_features)
+            New data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        rows = as_blocks(check_x(self, X, reset=False))
+        state = _State.new(rows.n_samples)
+        theta = _Theta(self.cluster_centers_, np.zeros((self.n_clusters_, 0)))
+        _assign(_Problem.of_rows(rows), theta, state)
+        return state.labels
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """The distances of each row of X to the centres.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of shape (n_samples, n_features)
+            New data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_clusters_)
+        """
+        check_is_fitted(self)
+        X = check_x(self, X, reset=False)
+        distances: NDArray[Any] = euclidean_distances(X, self.cluster_centers_)
+        return distances.astype(X.dtype, copy=False)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_clusters_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _n_clusters(self, rows: Blocks, side: SideInformation) -> int:
+        n_clusters = self.n_clusters
+        if n_clusters is None:
+            n_clusters = len(_labelled_classes(side))
+            if n_clusters == 0:
+                raise SideInformationError(
+                    "n_clusters is None, which means the number of labelled classes, and no row is "
+                    "labelled; give n_clusters, or labels as y or in side."
+                )
+        if rows.n_samples < n_clusters:
+            raise DataError(
+                f"X has n_samples={rows.n_samples}, fewer than n_clusters={n_clusters}; "
+                "ask for fewer clusters or give more rows."
+            )
+        return n_clusters
+
+    def _starts(
+        self, problem: "_Problem", n_clusters: int, side: SideInformation, rng: np.random.Generator
+    ) -> "Iterator[_Theta]":
+        """The places to start from, made one by one as they are needed."""
+        rows, weight, n_columns = problem.rows, problem.weight, problem.said.n_columns
+        is_given = not isinstance(self.init, str)
+        for number, child in enumerate(rng.spawn(1 if is_given else self.n_init)):
+            given = _Theta(np.empty((0, rows.n_features)), np.empty((0, n_columns)))
+            if is_given:
+                given = _given_start(self.init, problem, n_clusters)
+            elif self.init == "seeded":
+                given = _seeds(problem, n_clusters, side, child if number else None, given)
+            elif self.init == "random":
+                centers = random_rows(rows, weight, n_clusters, child)
+                given = _Theta(centers, np.zeros((len(centers), n_columns)))
+            profiles = np.zeros((n_clusters, n_columns))
+            profiles[: len(given.profiles)] = given.profiles
+            yield _Theta(plus_plus(rows, weight, given.centers, n_clusters, child), profiles)
+
+    def _best_run(
+        self, problem: "_Problem", starts: "Iterator[_Theta]", *, smallest: float
+    ) -> "_Run":
+        """Run every start and keep the one with the lowest J, the first on a tie."""
+        n_starts = self.n_init if isinstance(self.init, str) else 1
+        fit = self._init_callback_context(max_subtasks=n_starts)
+        fit.call_on_fit_task_begin(estimator=self)
+        best: _Run | None = None
+        for theta in starts:
+            start = fit.subcontext(task_name="start", max_subtasks=self.max_iter)
+            start.call_on_fit_task_begin(estimator=self)
+
+            def each_iteration(start: Any = start) -> bool:
+                iteration = start.subcontext(task_name="iteration")
+                iteration.call_on_fit_task_begin(estimator=self)
+                return bool(iteration.call_on_fit_task_end(estimator=self))
+
+            run = _run(problem, theta, self.max_iter, smallest, each_iteration)
+            best = run if best is None or run.objective < best.objective else best
+            if start.call_on_fit_task_end(estimator=self):
+                break
+        fit.call_on_fit_task_end(estimator=self)
+        assert best is not None
+        return best
+
+    def _publish_run(
+        self,
+        run: "_Run",
+        n_clusters: int,
+        said: "LabelTable",
+        side: SideInformation,
+        seed: int,
+        side_weight: float,
+    ) -> Self:
+        if not run.converged and run.n_iter == self.max_iter:
+            warnings.warn(
+                f"the best start had not converged after max_iter={self.max_iter} iterations; "
+                "raise max_iter, or scale the data.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        present = np.flatnonzero(np.bincount(run.labels, minlength=n_clusters))
+        if len(present) < n_clusters:
+            warnings.warn(
+                f"found {len(present)} clusters where {n_clusters} were asked for: "
+                "too many rows are alike.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        labels = np.searchsorted(present, run.labels)
+        order, names = name_clusters(side, labels, len(present))
+        number = np.empty(len(order), dtype=np.int32)
+        number[order] = np.arange(len(order))
+        self.cluster_centers_ = run.theta.centers[present[order]]
+        self.class_profiles_ = run.theta.profiles[present[order]]
+        self.class_columns_ = said.column_names
+        self.side_weight_ = side_weight
+        return self._publish(number[labels], names, run, side, seed)
+
+
+# Where a start may begin
+
+
+class _Theta(NamedTuple):
+    """The parameters: centers (K, d) and profiles (K, C), the g_k."""
+
+    centers: Floats
+    profiles: Floats
+
+
+class _Problem(NamedTuple):
+    """All that is fixed during a fit."""
+
+    rows: Blocks
+    weight: Floats | None
+    said: LabelTable
+    side_weight: float
+    links: CannotLinks | None
+
+    @classmethod
+    def of_rows(cls, rows: Blocks, weight: Floats | None = None) -> "_Problem":
+        """Plain k-means: nothing is said about the rows."""
+        return cls(rows, weight, LabelTable.of(SideInformation.empty(rows.n_samples)), 0.0, None)
+
+
+def _labelled_classes(side: SideInformation) -> Ints:
+    """The classes with a label in the leading vocabulary, as codes."""
+    said = side.statements
+    here = (said.kind == LABEL) & said.binding & (said.vocabulary == leading_vocabulary(side))
+    return np.unique(said.class_code[here])
+
+
+def _seeds(
+    problem: _Problem,
+    n_clusters: int,
+    side: SideInformation,
+    rng: np.random.Generator | None,
+    without_labels: _Theta,
+) -> _Theta:
+    """One start per labelled class: the mean of its labels or, with rng, one of its rows."""
+    said, rows = problem.said, problem.rows
+    lead = leading_vocabulary(side)
+    lead_name = None if lead < 0 else side.vocabularies[lead]
+    of_lead = np.array([v == lead_name for v, _ in said.column_names], dtype=bool)
+    row, weight = said.row_of_entry, said.weight.copy()
+    if problem.weight is not None:
+        weight *= problem.weight[row]
+    positive = (said.entry < said.n_columns) & (weight > 0)
+    mass = np.bincount(said.entry[positive], weight[positive], minlength=said.n_columns)
+    mass = np.where(of_lead, mass[: said.n_columns], 0.0)
+    chosen = np.sort(np.argsort(-mass, kind="stable")[: min(n_clusters, int((mass > 0).sum()))])
+    if not len(chosen):
+        return without_labels
+    profiles = np.zeros((len(chosen), said.n_columns))
+    profiles[np.arange(len(chosen)), chosen] = 1.0
+    position = np.full(2 * said.n_columns, -1)
+    position[chosen] = np.arange(len(chosen))
+    seed = position[said.entry]
+    used = positive & (seed >= 0)
+    seed, row, weight = seed[used], row[used], weight[used]
+    if rng is not None:
+        drawn = [draw(weight * (seed == k), rng.random(1))[0] for k in range(len(chosen))]
+        return _Theta(as_dense(rows.take(row[drawn])), profiles)
+
+    def class_sums(block: Block, _: None) -> tuple[Floats]:
+        a, b = np.searchsorted(row, (block.start, block.stop))
+        shape = (len(chosen), block.stop - block.start)
+        pick = sparse.csr_array((weight[a:b], (seed[a:b], row[a:b] - block.start)), shape=shape)
+        return (as_dense(pick @ as_matrix(block.X, rows.n_features)),)
+
+    (sums,) = rows.sum(class_sums, None)
+    return _Theta(sums / np.bincount(seed, weight)[:, None], profiles)
+
+
+def _given_start(init: Any, problem: _Problem, n_clusters: int) -> _Theta:
+    """A start from centres, from cluster numbers, or from a fitted model."""
+    n_samples, n_features = problem.rows.n_samples, problem.rows.n_features
+    if hasattr(init, "fit"):
+        check_is_fitted(init, "cluster_centers_")
+        centers = np.asarray(init.cluster_centers_, dtype=np.float64)
+        profiles = np.zeros((len(centers), problem.said.n_columns))
+        known = {name: c for c, name in enumerate(getattr(init, "class_columns_", []))}
+        for c, name in enumerate(problem.said.column_names):
+            if name in known:
+                profiles[:, c] = init.class_profiles_[:, known[name]]
+        theta = _Theta(centers, profiles)
+    else:
+        given = np.asarray(init)
+        if given.shape == (n_samples,) and given.dtype.kind in "iu":
+            return _from_labels(given, problem, n_clusters)
+        centers = np.array(given, dtype=np.float64)
+        theta = _Theta(centers, np.zeros((len(centers), problem.said.n_columns)))
+    if theta.centers.ndim != 2 or theta.centers.shape[1] != n_features:
+        raise DataError(
+            f"init has shape {theta.centers.shape}; give centres of shape ({n_clusters}, "
+            f"{n_features}), or whole numbers of shape ({n_samples},) as clusters of the rows."
+        )
+    if len(theta.centers) > n_clusters or not np.isfinite(theta.centers).all():
+        raise DataError(
+            f"init has {len(theta.centers)} centres for n_clusters={n_clusters}; "
+            "give at most as many as clusters, all finite."
+        )
+    return theta
+
+
+def _from_labels(labels: NDArray[Any], problem: _Problem, n_clusters: int) -> _Theta:
+    """The means of a partition; clusters without rows are left out."""
+    if labels.min() < -1 or labels.max() >= n_clusters:
+        raise DataError(
+            f"init has cluster numbers from {labels.min()} to {labels.max()}; for "
+            f"n_clusters={n_clusters} give 0 to {n_clusters - 1}, and -1 where it is unknown."
+        )
+    zero = np.zeros((n_clusters, problem.rows.n_features))
+    state = _State(labels.astype(np.int32), np.full(len(labels), np.inf))
+    tally = _assign(problem, _Theta(zero, np.zeros((n_clusters, problem.said.n_columns))), state)
+    present = tally.counts > 0
+    theta = _update(tally, _Theta(zero, zero))
+    return _Theta(theta.centers[present], theta.profiles[present])
+
+
+# One run
+
+
+class _Run(NamedTuple):
+    """What one start led to; labels and theta agree: theta assigns the rows to labels."""
+
+    labels: NDArray[np.int32]
+    theta: _Theta
+    objective: float
+    history: list[float]
+    n_iter: int
+    converged: bool
+
+
+class _State(NamedTuple):
+    """What is kept per row: its label, and a bound that tells when to look again (see kernels)."""
+
+    labels: NDArray[np.int32]
+    slack: Floats
+
+    @classmethod
+    def new(cls, n_samples: int) -> "_State":
+        return cls(np.full(n_samples, -1, dtype=np.int32), np.full(n_samples, -np.inf))
+
+
+class _Tally(NamedTuple):
+    """What a partition adds up to.
+
+    amount: the data part of J; n_changed: labels that are new; sums (K, d) and counts (K) of the
+    rows; number (K, C) is sum W s and total (K, C) is sum W.
+    """
+
+    amount: float
+    n_changed: int
+    sums: Floats
+    counts: Floats
+    number: Floats
+    total: Floats
+
+
+def _run(
+    problem: _Problem,
+    theta: _Theta,
+    max_iter: int,
+    smallest: float = 0.0,
+    each_iteration: Callable[[], bool] = lambda: False,
+) -> _Run:
+    """Assign and update until nothing changes; only costs above ``smallest`` restart a cluster.
+
+    Most rows are not looked at in most iterations, and J is carried on by its changes. Before the
+    run ends every row is looked at once more, so that labels, centres and J hold without any of it.
+    """
+    state = _State.new(problem.rows.n_samples)
+    tally = _assign(problem, theta, state)
+    if problem.links is not None:
+        state.slack[problem.links.rows] = np.inf  # from now on moved one by one
+    history = [_objective(problem, theta, tally, state)]
+    stop, converged = each_iteration(), False
+    while len(history) < max_iter and not (stop or converged):
+        n_moved, moved_tally = _repair(problem, theta, tally, state, smallest)
+        previous, theta = theta, _update(moved_tally, theta)
+        if n_moved:
+            tally = _assign(problem, theta, state)
+        else:
+            tally = _assign_again(problem, previous, theta, tally, state)
+        # Rounding may lift J by its last digit where the mathematics says that it stays.
+        history.append(min(_objective(problem, theta, tally, state), history[-1]))
+        stop = each_iteration()
+        if tally.n_changed + n_moved == 0:
+            tally = _assign(problem, theta, state)
+            converged = tally.n_changed == 0
+    final = _assign(problem, theta, state) if not converged else tally
+    objective = _objective(problem, theta, final, state)
+    history[-1] = min(history[-1], objective)
+    return _Run(state.labels, theta, objective, history, len(history), converged)
+
+
+def _assign(problem: _Problem, theta: _Theta, state: _State, cost: Floats | None = None) -> _Tally:
+    """The first half-step: every row to its cheapest cluster, and what the clusters add up to."""
+    drift = np.zeros(len(theta.centers))
+    return _look(problem, theta, state, drift, fresh=True, cost=cost)
+
+
+def _assign_again(
+    problem: _Problem, previous: _Theta, theta: _Theta, tally: _Tally, state: _State
+) -> _Tally:
+    """The same for a small step of the parameters: only rows that may change are looked at."""
+    steps = np.linalg.norm(theta.centers - previous.centers, axis=1)
+    order = np.argsort(-steps)
+    farthest_other = np.full(len(steps), steps[order[0]])
+    farthest_other[order[0]] = steps[order[1]] if len(steps) > 1 else 0.0
+    change = _look(problem, theta, state, steps + farthest_other, fresh=False, cost=None)
+    # Moving a centre to the mean of its rows lowers their squared distances by this much exactly.
+    amount = tally.amount - float(tally.counts @ steps**2) - change.amount
+    return _Tally(
+        amount, change.n_changed, *(a + b for a, b in zip(tally[2:], change[2:], strict=True))
+    )
+
+
+def _look(
+    problem: _Problem,
+    theta: _Theta,
+    state: _State,
+    drift: Floats,
+    *,
+    fresh: bool,
+    cost: Floats | None,
+) -> _Tally:
+    """One pass over the rows."""
+    said, n_columns = problem.said, problem.said.n_columns
+    n_clusters = len(theta.centers)
+    prepared = Centers.of(theta.centers)
+    penalty = _penalty(theta.profiles, said, problem.side_weight)
+
+    def statistics(block: Block, _: None) -> tuple[Any, ...]:
+        here = said.within(block.start, block.stop)
+        sums = np.zeros((n_clusters, problem.rows.n_features))
+        counts = np.zeros(n_clusters)
+        mass = np.zeros((2 * n_columns, n_clusters))
+        block_cost = np.empty(block.stop - block.start) if cost is None else block.of(cost)
+        rows = (
+            block_weight(problem.weight, block),
+            here.stated,
+            here.span,
+            here.entry,
+            here.weight,
+        )
+        out = (block.of(state.labels), block.of(state.slack), block_cost, sums, counts, mass)
+        if isinstance(block.X, CSRRows):
+            amount, n_changed = kernels.assign_csr(
+                *block.X, *rows, prepared.transposed, prepared.norms, penalty, drift, fresh, *out
+            )
+        else:
+            amount, n_changed = kernels.assign_dense(
+                block.X, *rows, prepared.padded, penalty, drift, fresh, *out
+            )
+        return amount, n_changed, sums, counts, mass
+
+    amount, n_changed, sums, counts, mass = problem.rows.sum(statistics, None)
+    number = mass[:n_columns].T
+    return _Tally(
+        amount, n_changed, sums, counts, number, said.over_vocabulary(number) + mass[n_columns:].T
+    )
+
+
+def _penalty(profiles: Floats, said: LabelTable, side_weight: float) -> Floats:
+    """What an entry costs in each cluster, (2 C, K): |s - g|² = 1 - 2 g_c + |g|², and g_c²."""
+    squares = profiles**2
+    is_class = 1.0 - 2.0 * profiles + said.over_vocabulary(squares)
+    return side_weight * np.ascontiguousarray(np.hstack([is_class, squares]).T)
+
+
+def _update(tally: _Tally, theta: _Theta) -> _Theta:
+    """The second half-step: means of the rows, and means of what is said about them."""
+    filled = tally.counts > _nothing(tally.counts)
+    centers = theta.centers.copy()
+    centers[filled] = tally.sums[filled] / tally.counts[filled, None]
+    profiles = np.zeros_like(tally.number)
+    said = tally.total > _nothing(tally.total)
+    profiles[said] = tally.number[said] / tally.total[said]
+    return _Theta(centers, profiles)
+
+
+def _nothing(weights: Floats) -> float:
+    """Below this a sum of weights is zero: what is left of 0.1 + 0.2 - 0.3 is no row."""
+    return 1e-13 * float(weights.sum())
+
+
+def _objective(problem: _Problem, theta: _Theta, tally: _Tally, state: _State) -> float:
+    """J of the labels and theta: data, statements (sum W s - 2 g sum W s + g² sum W), pairs."""
+    g = theta.profiles
+    side = float((tally.number * (1.0 - 2.0 * g) + tally.total * g**2).sum())
+    if problem.links is not None:
+        side += problem.links.broken(state.labels)
+    return tally.amount + problem.side_weight * side
+
+
+def _repair(
+    problem: _Problem, theta: _Theta, tally: _Tally, state: _State, smallest: float
+) -> tuple[int, _Tally]:
+    """What the half-steps cannot do: fill empty clusters, and move rows with cannot-links."""
+    n_filled, tally = _fill_empty(problem, theta, tally, state, smallest)
+    n_moved, tally = _relocate(problem, tally, state)
+    return n_filled + n_moved, tally
+
+
+def _fill_empty(
+    problem: _Problem, theta: _Theta, tally: _Tally, state: _State, smallest: float
+) -> tuple[int, _Tally]:
+    """Start every empty cluster again at the costliest row that is not alone in its cluster."""
+    empty = np.flatnonzero(tally.counts <= _nothing(tally.counts))
+    if not len(empty):
+        return 0, tally
+    cost = np.zeros(problem.rows.n_samples)
+    _assign(problem, theta, state, cost)
+    if problem.links is not None:
+        cost[problem.links.rows] = 0.0  # these are moved by _relocate alone
+    costliest = iter(np.argsort(-cost, kind="stable")[: len(empty) + len(theta.centers)])
+    weight = problem.weight
+    left = np.bincount(
+        state.labels, None if weight is None else weight > 0, minlength=len(theta.centers)
+    )
+    held = state.slack.copy()
+    filled = 0
+    for k in empty:
+        row = next((r for r in costliest if cost[r] > smallest and left[state.labels[r]] > 1), None)
+        if row is None:
+            break
+        left[state.labels[row]] -= 1
+        left[k] = 1
+        state.labels[row] = k
+        filled += 1
+    if not filled:
+        return 0, tally
+    # Count again with every row held where it is now.
+    state.slack[:] = np.inf
+    tally = _assign(problem, theta, state)
+    state.slack[:] = held
+    return filled, tally
+
+
+def _relocate(problem: _Problem, tally: _Tally, state: _State) -> tuple[int, _Tally]:
+    """Move each row with cannot-links to where J is lowest, everything re-estimated: one sweep."""
+    links = problem.links
+    if links is None:
+        return 0, tally
+    sums = np.ascontiguousarray((tally.sums - tally.counts[:, None] * links.shift).T)
+    counts, number, total = tally.counts.copy(), tally.number.copy(), tally.total.copy()
+    labels = state.labels[links.rows]
+    # A fall within the rounding of J would let rows wander for ever.
+    tolerance = 1e-13 * (abs(tally.amount) + problem.side_weight * float(links.pair_weight.sum()))
+    _, n_moved = relocate(
+        *links.for_kernel, problem.side_weight, tolerance,
+        labels, sums, (sums**2).sum(axis=0), counts, number, total,
+    )  # fmt: skip
+    state.labels[links.rows] = labels
+    sums = sums.T + counts[:, None] * links.shift
+    return n_moved, tally._replace(sums=sums, counts=counts, number=number, total=total)
+
+
+def _spread(rows: Blocks, weight: Floats | None) -> tuple[Floats, float]:
+    """The mean row, and the mean squared deviation from it (0 for rows that are all alike)."""
+    problem = _Problem.of_rows(rows, weight)
+    theta = _Theta(np.zeros((1, rows.n_features)), np.zeros((1, 0)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        theta = _update(_assign(problem, theta, _State.new(rows.n_samples)), theta)
+        tally = _assign(problem, theta, _State.new(rows.n_samples))
+        deviation = tally.amount / float(tally.counts[0])
+        mean = theta.centers[0]
+        rounding = 1e-28 * float(mean @ mean)  # of a mean of equal rows, squared
+    if not np.isfinite(deviation + rounding):
+        raise DataError(
+            "the values in X are too large: their squares overflow. Scale the data, for example "
+            "with sklearn.preprocessing.StandardScaler."
+        )
+    return mean, deviation if deviation > rounding else 0.0

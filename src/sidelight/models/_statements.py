@@ -1,0 +1,129 @@
+"""Statements as arrays that the kernels of row models take."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from sidelight.blocks import Blocks
+from sidelight.side import CANNOT, LABEL, NOT_LABEL, SideInformation
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class LabelTable(NamedTuple):
+    """Labels and negative labels, sorted by row; never a matrix of rows by classes.
+
+    Row stated[p] has the entries span[p]:span[p + 1]; entry c says "is column c", entry
+    n_columns + c "is not column c". A column is a class of one vocabulary, and ``vocabulary`` says
+    which (0, 1, … without gaps, ascending): "is c" observes all columns of its vocabulary.
+    """
+
+    stated: Ints
+    span: Ints
+    entry: Ints
+    weight: Floats
+    vocabulary: Ints
+    column_names: list[tuple[Any, Any]]
+
+    @classmethod
+    def of(cls, side: SideInformation) -> "LabelTable":
+        """The table of the binding label statements of ``side``."""
+        said = side.statements
+        said = said.take(said.binding & np.isin(said.kind, (LABEL, NOT_LABEL)))
+        keys, column = np.unique(
+            said.vocabulary * len(side.classes) + said.class_code, return_inverse=True
+        )
+        vocabulary, class_code = np.divmod(keys, max(len(side.classes), 1))
+        entry = column + len(keys) * (said.kind == NOT_LABEL)
+        # Sorted by everything, so that the order of the statements does not change a bit.
+        order = np.lexsort((said.weight, entry, said.i))
+        stated, first = np.unique(said.i[order], return_index=True)
+        shared = (*side.vocabularies, None)
+        return cls(
+            stated,
+            np.append(first, len(order)).astype(np.int64),
+            entry[order],
+            said.weight[order],
+            np.unique(vocabulary, return_inverse=True)[1].astype(np.int64),
+            [(shared[v], side.classes[c]) for v, c in zip(vocabulary, class_code, strict=True)],
+        )
+
+    @property
+    def n_columns(self) -> int:
+        """The number of classes that are spoken of, counted in each vocabulary."""
+        return len(self.column_names)
+
+    @property
+    def row_of_entry(self) -> Ints:
+        """The row of each entry, ascending."""
+        return np.repeat(self.stated, np.diff(self.span))
+
+    def within(self, start: int, stop: int) -> "LabelTable":
+        """The statements about some rows, counted from the first of them."""
+        a, b = np.searchsorted(self.stated, (start, stop))
+        return self._replace(stated=self.stated[a:b] - start, span=self.span[a : b + 1])
+
+    def over_vocabulary(self, table: Floats) -> Floats:
+        """The sums over the columns of each vocabulary, standing in every one of its columns."""
+        if not self.n_columns:
+            return table
+        first = np.flatnonzero(np.diff(self.vocabulary, prepend=-1))
+        sums: Floats = np.add.reduceat(table, first, axis=1)[:, self.vocabulary]
+        return sums
+
+
+class CannotLinks(NamedTuple):
+    """Rows in cannot-links: their data, their statements and their partners.
+
+    ``for_kernel`` starts the arguments of ``_kernels.relocate``. Dense data are shifted to their
+    mean, because the kernel works with squared lengths, which lose digits far from the origin.
+    """
+
+    rows: Ints
+    shift: Floats
+    pairs: Ints
+    pair_weight: Floats
+    for_kernel: tuple[NDArray[Any], ...]
+
+    @classmethod
+    def of(
+        cls,
+        side: SideInformation,
+        rows: Blocks,
+        weight: Floats | None,
+        labels: LabelTable,
+        mean: Floats,
+    ) -> "CannotLinks | None":
+        """The cannot-links of ``side``, or None; pairs are positions in ``rows``."""
+        said = side.statements.take(side.statements.binding & (side.statements.kind == CANNOT))
+        if not len(said.kind):
+            return None
+        ends = np.stack([said.i, said.j], axis=1)
+        linked, pairs = np.unique(ends, return_inverse=True)
+        pairs = pairs.reshape(ends.shape)
+        row_weight = np.ones(len(linked)) if weight is None else weight[linked]
+        taken = rows.take(linked)
+        is_sparse = sparse.issparse(taken)
+        shift = np.zeros(rows.n_features) if is_sparse else mean
+        data = sparse.csr_array(taken if is_sparse else taken - shift, dtype=np.float64)
+        both = np.concatenate([pairs, pairs[:, ::-1]])
+        graph = sparse.csr_array(
+            (np.tile(said.weight, 2), tuple(both.T)), shape=(len(linked), len(linked))
+        )
+        row_of_entry = labels.row_of_entry
+        first, last = (np.searchsorted(row_of_entry, linked, side=s) for s in ("left", "right"))
+        for_kernel = (
+            data.data, data.indices.astype(np.int32), data.indptr.astype(np.int64),
+            np.asarray(data.power(2).sum(axis=1)), row_weight,
+            first, last, labels.entry, labels.weight, labels.vocabulary,
+            graph.indices.astype(np.int64), graph.data, graph.indptr.astype(np.int64),
+        )  # fmt: skip
+        return cls(linked, shift, pairs, said.weight, for_kernel)
+
+    def broken(self, labels: NDArray[Any]) -> float:
+        """The weight of the broken cannot-links."""
+        of = labels[self.rows]
+        return float(self.pair_weight[of[self.pairs[:, 0]] == of[self.pairs[:, 1]]].sum())
