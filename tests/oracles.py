@@ -78,3 +78,50 @@ def broken_statements(side):
             winner = min(name for name in votes if votes[name] == max(votes.values()))
             broken += [k] if meaning[1] != winner else []
     return broken
+
+
+# Partition-level k-means
+
+
+def partition_level_objective(X, labels, side, side_weight, sample_weight=None):
+    """J of a partition from its definition: every row, every statement, every class in turn."""
+    X = np.asarray(X, dtype=float)
+    weight = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    objective = 0.0
+    for k in np.unique(labels):
+        inside = labels == k
+        if weight[inside].sum() > 0:
+            center = np.average(X[inside], axis=0, weights=weight[inside])
+            objective += (weight[inside] * ((X[inside] - center) ** 2).sum(axis=1)).sum()
+    facts = list(_statements(side, LABEL, NOT_LABEL))
+    columns = sorted({meaning for _, _, _, _, meaning, _ in facts})
+    for k in np.unique(labels):
+        for column in columns:
+            seen = []  # (weight, 0 or 1): who says what about this class in this cluster
+            for _, kind, i, _, meaning, w in facts:
+                if labels[i] != k or meaning[0] != column[0]:
+                    continue
+                if kind == LABEL:
+                    seen.append((weight[i] * w, float(meaning == column)))
+                elif meaning == column:
+                    seen.append((weight[i] * w, 0.0))
+            total = sum(w for w, _ in seen)
+            if total > 0:
+                g = sum(w * s for w, s in seen) / total
+                objective += side_weight * sum(w * (s - g) ** 2 for w, s in seen)
+    for _, _, i, j, _, w in _statements(side, CANNOT):
+        objective += side_weight * w * (labels[i] == labels[j])
+    return objective
+
+
+def nearest_with_penalties(X, centers, entries, penalty):
+    """Per row the cheapest centre and its cost; entries[i] is a list of (entry, weight)."""
+    labels, costs = [], []
+    for x, said in zip(X, entries, strict=True):
+        cost = [
+            ((x - c) ** 2).sum() + sum(w * penalty[e][k] for e, w in said)
+            for k, c in enumerate(centers)
+        ]
+        labels.append(int(np.argmin(cost)))
+        costs.append(min(cost))
+    return np.array(labels), np.array(costs)
