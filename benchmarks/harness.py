@@ -49,7 +49,9 @@ COLUMNS = (
     "ratio",
     "ratio_low",
     "ratio_high",
+    "ratio_per_iteration",
     "iterations",
+    "baseline_iterations",
     "extra_mb",
     "growth",
     "status",
@@ -157,9 +159,16 @@ def _warm_row(path: Path, case: Case, n: int, threads: str, repeats: int) -> Row
         "ratio": statistics.median(ratios),
         "ratio_low": min(ratios),
         "ratio_high": max(ratios),
-        "iterations": times["iterations"],
         "status": "ok",
     }
+    if None not in times["run_n_iter"] + times["baseline_n_iter"]:
+        row["iterations"] = statistics.median(times["run_n_iter"])
+        row["baseline_iterations"] = statistics.median(times["baseline_n_iter"])
+    if row["iterations"] and case.iterations is None:
+        # Whole calls over their iterations: what is done once is spread over all of them.
+        counts = zip(times["run_n_iter"], times["baseline_n_iter"], strict=True)
+        each = [r * theirs / ours for r, (ours, theirs) in zip(ratios, counts, strict=True)]
+        row["ratio_per_iteration"] = statistics.median(each)
     if case.memory:
         memory = _in_process(path, case, n, threads, "memory", 1)
         row["extra_mb"] = memory.get("extra_mb")

@@ -17,6 +17,7 @@ import sklearn
 from rich.console import Console
 
 import sidelight
+from experiments import expected
 from experiments.runner import HERE, Cell, Experiment, Table, code_version, load, papers, run_cells
 from experiments.tables import write_csv
 
@@ -33,12 +34,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--cache", type=Path, default=Path("results/cache"), help="folder (results/cache)"
     )
+    parser.add_argument(
+        "--record", action="store_true", help="write expected.csv anew, and nothing else"
+    )
     parser.add_argument("--folder", type=Path, default=HERE, help="where the experiments lie")
     options = parser.parse_args(arguments)
     folder = options.folder.resolve()
     chosen = papers(folder) if options.paper is None else [options.paper]
     if unknown := set(chosen) - set(papers(folder)):
         parser.error(f"there is no experiment {sorted(unknown)}; there are {papers(folder)}")
+    if options.record:
+        for paper in chosen:
+            expected.record(folder, paper)
+        return 0
     command = f"python -m experiments {shlex.join(arguments)}".strip()
     for paper in chosen:
         experiment = load(folder, paper)
@@ -65,9 +73,11 @@ def reproduce(
 ) -> None:
     """Run the cells of all tables, then write each table and the page that holds them all."""
     console = Console(stderr=True, highlight=False)
-    needed: dict[str, list[Cell]] = {}
-    for name, table in tables.items():
-        needed[name] = present(experiment, table.cells(options.repeats), name, console)
+    wanted = {name: table.cells(options.repeats) for name, table in tables.items()}
+    why = {_key(c): experiment.missing(c) for cells in wanted.values() for c in cells}
+    for reason in sorted({reason for reason in why.values() if reason is not None}):
+        console.print(f"{paper}: skipped. {reason}", soft_wrap=True)
+    needed = {n: [c for c in cells if why[_key(c)] is None] for n, cells in wanted.items()}
     outcomes = {}
     for serial in (False, True):
         cells = [c for n, t in tables.items() if t.serial is serial for c in needed[n]]
@@ -92,14 +102,6 @@ def reproduce(
     page = "tables.md" if options.table is None else f"{_stem(options.table)}.md"
     (target / page).write_text("\n".join(pages))
     console.print(f"written to {target / page}")
-
-
-def present(experiment: Experiment, cells: list[Cell], name: str, console: Console) -> list[Cell]:
-    """The cells that can run here; a line for each reason why others cannot."""
-    why = [experiment.missing(cell) for cell in cells]
-    for reason in sorted({reason for reason in why if reason is not None}):
-        console.print(f"{_stem(name)}: skipped, {reason}", soft_wrap=True)
-    return [cell for cell, reason in zip(cells, why, strict=True) if reason is None]
 
 
 def write(name: str, table: Table, outcomes: list, target: Path, console: Console) -> str:

@@ -15,7 +15,7 @@ def panels(figure: Mapping[str, Lines], path: Path, *, x: str, y: str, log_x: bo
     from matplotlib.figure import Figure
 
     # Not pyplot: it would keep the figure, and choose a window on a desktop.
-    canvas = Figure(figsize=(4.2 * len(figure), 3.6), layout="constrained")
+    canvas = Figure(figsize=(3.8 * len(figure) + 2.2, 3.4), layout="constrained")
     axes: Any = canvas.subplots(1, len(figure), squeeze=False)[0]
     for axis, (title, lines) in zip(axes, figure.items(), strict=True):
         for name, points in lines.items():
@@ -24,5 +24,7 @@ def panels(figure: Mapping[str, Lines], path: Path, *, x: str, y: str, log_x: bo
             axis.errorbar(xs, means, yerr=errors, label=name, ls=style, marker="o", ms=3, capsize=2)
         axis.set(title=title, xlabel=x, ylabel=y, xscale="log" if log_x else "linear")
         axis.grid(alpha=0.3)
-    axes[-1].legend(fontsize="small")
+    canvas.legend(
+        *axes[-1].get_legend_handles_labels(), loc="outside right upper", fontsize="small"
+    )
     canvas.savefig(path, dpi=110)

@@ -66,13 +66,15 @@ class Table:
 class Experiment:
     """A paper: how one cell is run, and its tables by their number in the paper.
 
-    `missing(cell)` says what is not there that the cell needs (a data set), or None.
+    `missing(cell)` says what is not there that the cell needs (a data set), or None. `recorded`
+    are the cells of `expected.csv`.
     """
 
     title: str
     run: Callable[[Cell], Mapping[str, float]]
     tables: Mapping[str, Table]
     missing: Callable[[Cell], str | None] = lambda cell: None
+    recorded: tuple[Cell, ...] = ()
 
 
 def papers(folder: Path = HERE) -> list[str]:

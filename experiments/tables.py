@@ -16,10 +16,13 @@ Row = dict[str, Any]
 
 
 def summarise(outcomes: Iterable[Outcome], by: Sequence[str], value: str) -> list[Row]:
-    """One row per group: mean, standard deviation and error, number of runs, and what failed."""
+    """One row per group: mean, standard deviation and error, number of runs, and what failed.
+
+    What a cell does not say is None.
+    """
     groups: dict[tuple[Any, ...], list[Outcome]] = {}
     for outcome in outcomes:
-        groups.setdefault(tuple(outcome.cell[name] for name in by), []).append(outcome)
+        groups.setdefault(tuple(outcome.cell.get(name) for name in by), []).append(outcome)
     rows = []
     for key, members in groups.items():
         values = np.array([m.values[value] for m in members if m.error is None])

@@ -23,11 +23,11 @@ def spin(seconds):
 
 def base(data, seed, max_iter=None):
     spin(0.02 if max_iter is None else 0.01 * max_iter)
-    return SimpleNamespace(n_iter_=max_iter)
+    return SimpleNamespace(n_iter_=max_iter or 5)
 
 def triple(data, seed, max_iter=None):
     spin(0.06 if max_iter is None else 0.1 + 0.02 * max_iter)
-    return SimpleNamespace(n_iter_=max_iter)
+    return SimpleNamespace(n_iter_=max_iter or 10)
 
 def hungry(data, seed):
     np.ones(4_000_000).sum()
@@ -56,6 +56,7 @@ def test_the_ratio_is_cpu_time_over_the_base_line(tmp_path):
     # Loose: the toy spins until its CPU clock says so, and only overshoots.
     assert 2 < row["ratio"] < 4
     assert row["ratio_low"] <= row["ratio"] <= row["ratio_high"]
+    assert row["ratio_per_iteration"] == pytest.approx(row["ratio"] / 2)
 
 
 def test_sleeping_is_not_counted(tmp_path):

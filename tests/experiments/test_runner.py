@@ -105,7 +105,7 @@ def test_a_failing_cell_leaves_its_error_in_the_table_and_the_rest_goes_on(toy, 
 def test_a_missing_data_set_is_skipped_with_a_line_that_says_so(toy, tmp_path, capsys):
     rows = run_toy(toy, tmp_path, "--repeats", "1")
     assert "absent" not in {row["dataset"] for row in rows}
-    assert "table1: skipped, absent is not on this machine" in capsys.readouterr().err
+    assert "toy: skipped. absent is not on this machine" in capsys.readouterr().err
 
 
 def test_the_second_run_reads_the_cache_and_tries_failed_cells_again(toy, tmp_path):
