@@ -25,6 +25,7 @@ USES = {
 HOMES = {
     "numba": {"_kernels"},
     "dask": {"blocks"},
+    "faiss": {"graph"},
     "matplotlib": {"report"},
     "sklearn": {"models", "metrics", "datasets", "_validation", "testing", "graph", "cli"},
 }

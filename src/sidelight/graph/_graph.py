@@ -1,0 +1,243 @@
+"""Neighbour graphs: symmetric CSR with the similarities of the rows that are near each other."""
+
+import warnings
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from sidelight._kernels import neighbors as kernels
+from sidelight.exceptions import DataError
+from sidelight.graph._search import Method, Neighbors, Progress, Ties, nearest_neighbors
+
+Rule = Literal["union", "mutual"]
+Affinity = Literal["gaussian", "cosine", "precomputed"]
+Floats = NDArray[np.float64]
+
+
+def neighbor_graph(
+    X: Any,
+    n_neighbors: int,
+    *,
+    affinity: Affinity = "gaussian",
+    bandwidth: float | Literal["auto"] = "auto",
+    rule: Rule = "union",
+    ties: Ties = "lowest",
+    method: Method = "auto",
+    random_state: int = 0,
+    progress: Progress | None = None,
+) -> sparse.csr_array:
+    """A weighted graph of the rows that are near each other.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n_samples, n_features)
+        The data, or with ``affinity="precomputed"`` the graph itself, of shape (n_samples,
+        n_samples): see `check_graph`; nothing else then matters.
+    n_neighbors : int
+        How many neighbours each row names.
+    affinity : {"gaussian", "cosine", "precomputed"}, default="gaussian"
+        exp(−d²/bandwidth²) of the Euclidean distance d, or the cosine. Neighbours whose cosine is
+        negative or zero are not joined.
+    bandwidth : float or "auto", default="auto"
+        Of the Gaussian; "auto" is the median distance of joined rows.
+    rule : {"union", "mutual"}, default="union"
+        Whether two rows are joined if one of them names the other, or if both do.
+    ties, method, random_state, progress
+        As in `nearest_neighbors`.
+
+    Returns
+    -------
+    csr_array of shape (n_samples, n_samples)
+        Symmetric, weights above zero, no diagonal, sorted indices. Rows may stay alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> neighbor_graph(X, 1, bandwidth=1.0).toarray().round(3)
+    array([[0.   , 0.368, 0.   ],
+           [0.368, 0.   , 0.018],
+           [0.   , 0.018, 0.   ]])
+    >>> neighbor_graph(X, 1, rule="mutual").nnz
+    2
+    """
+    if affinity == "precomputed":
+        return check_graph(X)
+    found = nearest_neighbors(
+        X,
+        n_neighbors,
+        metric="cosine" if affinity == "cosine" else "euclidean",
+        ties=ties,
+        method=method,
+        random_state=random_state,
+        progress=progress,
+    )
+    graph = join_neighbors(found, rule)
+    if affinity == "cosine":
+        graph.data = 1.0 - graph.data
+        return _only_positive(graph)
+    if bandwidth == "auto":
+        bandwidth = median_bandwidth(graph.data)
+    distances, graph.data = graph.data, gaussian_weights(graph.data, bandwidth)
+    if len(distances) and not graph.data.any():
+        warnings.warn(
+            f"every similarity is zero: bandwidth={bandwidth:g} is far too small for data whose "
+            f"neighbours are {distances.min():.3g} to {distances.max():.3g} apart (median "
+            f"{np.median(distances):.3g}); give a bandwidth of that size, or 'auto'.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return _only_positive(graph)
+
+
+def join_neighbors(neighbors: Neighbors, rule: Rule = "union") -> sparse.csr_array:
+    """Make neighbour lists symmetric: a graph of distances.
+
+    Parameters
+    ----------
+    neighbors : Neighbors
+        From `nearest_neighbors`.
+    rule : {"union", "mutual"}, default="union"
+        Whether two rows are joined if one of them names the other, or if both do.
+
+    Returns
+    -------
+    csr_array of shape (n_samples, n_samples)
+        Sorted indices. The distance of equal rows is stored, as a zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = nearest_neighbors(np.array([[0.0], [1.0], [3.0]]), 1)
+    >>> join_neighbors(found).toarray()
+    array([[0., 1., 0.],
+           [1., 0., 2.],
+           [0., 2., 0.]])
+    """
+    n = len(neighbors.indptr) - 1
+    named = sparse.csr_array(
+        (neighbors.distances, neighbors.indices, neighbors.indptr), shape=(n, n), copy=True
+    )
+    named.sort_indices()
+    naming = named.T.tocsr()  # comes out sorted
+    named, naming = (
+        (g.indptr.astype(np.int64), g.indices.astype(np.int64), g.data) for g in (named, naming)
+    )
+    both = rule == "mutual"
+    count = np.empty(n, dtype=np.int64)
+    kernels.count_joined(*named[:2], *naming[:2], both, count)
+    indptr = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
+    indices = np.empty(indptr[-1], dtype=np.int64)
+    data = np.empty(indptr[-1])
+    kernels.join_rows(*named, *naming, both, indptr, indices, data)
+    small = np.int32 if max(n, indptr[-1]) < 2**31 else np.int64
+    return sparse.csr_array((data, indices.astype(small), indptr.astype(small)), shape=(n, n))
+
+
+def gaussian_weights(distances: Floats, bandwidth: float) -> Floats:
+    """exp(−d²/bandwidth²): similarities from distances, without a factor of 2.
+
+    Parameters
+    ----------
+    distances : array
+        Distances, zero or more.
+    bandwidth : float
+        The distance at which the similarity is 1/e.
+
+    Returns
+    -------
+    ndarray
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> gaussian_weights(np.array([0.0, 10.0]), 10.0).round(3).tolist()
+    [1.0, 0.368]
+    """
+    if not bandwidth > 0:
+        raise DataError(f"bandwidth={bandwidth!r}; it is a distance, and has to be above zero.")
+    weights: Floats = np.exp(-((distances / bandwidth) ** 2))
+    return weights
+
+
+def median_bandwidth(distances: Floats) -> float:
+    """The median of the distances above zero, 1 if there are none: a bandwidth of the data's size.
+
+    Parameters
+    ----------
+    distances : array
+        Distances of neighbours.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> median_bandwidth(np.array([0.0, 1.0, 2.0, 9.0]))
+    2.0
+    """
+    positive = distances[distances > 0]
+    return float(np.median(positive)) if len(positive) else 1.0
+
+
+def check_graph(graph: Any, n_samples: int | None = None) -> sparse.csr_array:
+    """A graph that was computed elsewhere, as `neighbor_graph` gives it.
+
+    Parameters
+    ----------
+    graph : array or sparse matrix of shape (n_samples, n_samples)
+        Similarities: symmetric, finite, zero or more. The diagonal is left out.
+    n_samples : int, optional
+        The number of rows that it has to have.
+
+    Returns
+    -------
+    csr_array of shape (n_samples, n_samples)
+        A copy: symmetric, weights above zero, no diagonal, sorted indices.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> check_graph(np.array([[1.0, 0.5], [0.5, 1.0]])).toarray()
+    array([[0. , 0.5],
+           [0.5, 0. ]])
+    """
+    given = sparse.coo_array(graph)
+    n = given.shape[0] if n_samples is None else n_samples
+    if given.shape != (n, n):
+        raise DataError(
+            f"the graph has shape {given.shape}; it has to be square, one row and one column for "
+            f"each of the {n} rows of data."
+        )
+    if not np.isfinite(given.data).all() or (given.data < 0).any():
+        raise DataError(
+            f"the graph has weights from {given.data.min()} to {given.data.max()}; similarities "
+            "have to be finite and zero or more (set negative ones to zero, or add a constant)."
+        )
+    off = given.row != given.col
+    result = sparse.csr_array(
+        (given.data[off].astype(np.float64), (given.row[off], given.col[off])), shape=(n, n)
+    )
+    difference = abs(result - result.T)
+    if difference.nnz and difference.max() > 1e-8 * result.max():
+        at = int(difference.argmax())
+        i, j = divmod(at, n)
+        raise DataError(
+            f"the graph is not symmetric: weight ({i}, {j}) is {result[i, j]} and ({j}, {i}) is "
+            f"{result[j, i]}; give graph.maximum(graph.T), or the mean of both."
+        )
+    if difference.nnz:  # symmetric but for rounding
+        result = sparse.csr_array((result + result.T) / 2)
+    return _only_positive(result)
+
+
+def _only_positive(graph: sparse.csr_array) -> sparse.csr_array:
+    if len(graph.data) and not graph.data.min() > 0:
+        graph.data = np.maximum(graph.data, 0.0)
+        graph.eliminate_zeros()
+    graph.sort_indices()
+    return graph

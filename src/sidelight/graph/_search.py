@@ -1,0 +1,388 @@
+"""Nearest neighbours: exact for small or low-dimensional data, inverted lists beyond.
+
+Either way the search only proposes candidates. Their distances are computed again, in double
+precision and one pair at a time, so that the answer does not depend on threads, blocks or the
+order of a matrix product, and d(i, j) = d(j, i) to the last bit.
+"""
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from sidelight._kernels import neighbors as kernels
+from sidelight.blocks import n_threads
+from sidelight.exceptions import DataError
+from sidelight.graph._ivf import ivf_candidates
+
+EXACT_ROWS = 20_000  # beyond, inverted lists are faster than all pairs
+_TREE_FEATURES = 4  # up to here a k-d tree beats them at any size
+_DENSE_CELLS = 30_000_000  # a sparse matrix of so many cells is faster searched as an array
+_QUERY_CELLS = 10_000_000  # candidates held at a time
+
+Metric = Literal["euclidean", "cosine"]
+Ties = Literal["lowest", "keep"]
+Method = Literal["auto", "exact", "ivf"]
+Progress = Callable[[int, int], object]
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+class Neighbors(NamedTuple):
+    """For row i the neighbours ``indices[indptr[i]:indptr[i + 1]]``, the nearest first."""
+
+    indptr: Ints
+    indices: Ints
+    distances: Floats
+
+
+def nearest_neighbors(
+    X: Any,
+    n_neighbors: int,
+    *,
+    metric: Metric = "euclidean",
+    ties: Ties = "lowest",
+    method: Method = "auto",
+    random_state: int = 0,
+    progress: Progress | None = None,
+) -> Neighbors:
+    """The nearest other rows of every row.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n_samples, n_features)
+        The data, finite.
+    n_neighbors : int
+        How many for each row; all other rows where there are fewer.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        The cosine distance is 1 − cos. A row of zeros has no direction, and no neighbours.
+    ties : {"lowest", "keep"}, default="lowest"
+        Of several rows at the same distance the ones with the lowest numbers are taken, or all of
+        them, which may be more than ``n_neighbors`` (always an exact search).
+    method : {"auto", "exact", "ivf"}, default="auto"
+        Exact search by scikit-learn, or faiss' inverted lists with a recall of 97 % or more on a
+        sample. "auto" is exact up to 20,000 rows, up to 4 features, and for sparse data.
+    random_state : int, default=0
+        Seed of the inverted lists.
+    progress : callable, optional
+        Called as ``progress(rows_done, all_rows)`` now and then.
+
+    Returns
+    -------
+    Neighbors
+        ``indptr, indices, distances``: of each row the neighbours by distance, then by number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = nearest_neighbors(np.array([[0.0], [1.0], [3.0]]), 1)
+    >>> found.indices.tolist(), found.distances.tolist()
+    ([1, 0, 1], [1.0, 1.0, 2.0])
+    """
+    rows, real = _prepare(X, metric)
+    n = rows.n_samples
+    k = min(n_neighbors, n - 1)
+    if k < 1:
+        return _in_all_rows(_nothing(n), real, X.shape[0])
+    if ties == "keep":
+        found = _exact(rows, None, k, keep=True, progress=progress)
+    else:
+        group, first = _equal_rows(rows)
+        distinct = rows if len(first) == n else rows.take(first)
+        found = _search(distinct, None, min(k, len(first) - 1), method, random_state, progress)
+        if len(first) < n:
+            found = _spread(found, group, len(first), k)
+    return _in_all_rows(found, real, X.shape[0])
+
+
+def query_neighbors(
+    X_new: Any,
+    X: Any,
+    n_neighbors: int,
+    *,
+    metric: Metric = "euclidean",
+    method: Method = "auto",
+    random_state: int = 0,
+) -> Neighbors:
+    """The rows of X nearest to each row of X_new: for prediction.
+
+    Parameters
+    ----------
+    X_new : array or CSR matrix of shape (n_queries, n_features)
+        The rows whose neighbours are wanted; one that also stands in X finds it there.
+    X : array or CSR matrix of shape (n_samples, n_features)
+        The rows to find.
+    n_neighbors, metric, method, random_state
+        As in `nearest_neighbors`. "auto" is also exact for up to 1,000 new rows.
+
+    Returns
+    -------
+    Neighbors
+        With numbers of rows in X.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> query_neighbors(np.array([[2.0]]), np.array([[0.0], [1.0], [4.0]]), 2).indices.tolist()
+    [1, 0]
+    """
+    rows, real = _prepare(X, metric)
+    asked, real_asked = _prepare(X_new, metric)
+    k = min(n_neighbors, rows.n_samples)
+    if k < 1 or not asked.n_samples:
+        return _nothing(X_new.shape[0])
+    if method == "auto" and asked.n_samples <= 1_000:  # building the lists would cost more
+        method = "exact"
+    found = _search(rows, asked, k, method, random_state, None)
+    found = found._replace(indices=real[found.indices])
+    counts = np.zeros(X_new.shape[0], dtype=np.int64)
+    counts[real_asked] = np.diff(found.indptr)
+    return found._replace(indptr=_indptr(counts))
+
+
+# The rows as the search takes them
+
+
+class _Rows(NamedTuple):
+    """Rows to search: as they are, or of length 1 for the cosine."""
+
+    X: Any
+    is_cosine: bool
+
+    @property
+    def n_samples(self) -> int:
+        return int(self.X.shape[0])
+
+    def take(self, rows: Ints) -> "_Rows":
+        return _Rows(self.X[rows], self.is_cosine)
+
+    def distances_to(self, other: "_Rows", i: Ints, j: Ints) -> Floats:
+        """Distances of pairs of rows; squared unless cosine."""
+        out = np.empty(len(i))
+        if sparse.issparse(self.X):
+            parts = [
+                part
+                for X in (self.X, other.X)
+                for part in (X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64))
+            ]
+            kernels.pair_distances_csr(*parts, i, j, self.is_cosine, out)
+        else:
+            kernels.pair_distances(self.X, other.X, i, j, self.is_cosine, out)
+        return out
+
+
+def _prepare(X: Any, metric: Metric) -> tuple[_Rows, Ints]:
+    """The rows that have neighbours at all, and their numbers in X."""
+    if sparse.issparse(X):
+        X = sparse.csr_array(X)
+        if X.shape[0] * X.shape[1] <= _DENSE_CELLS:
+            X = X.toarray()
+        elif not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+    else:
+        X = np.ascontiguousarray(X)
+        X = X if X.flags.writeable else X.copy()  # kernels are compiled once, for writable arrays
+    real = np.arange(X.shape[0])
+    if metric == "cosine":
+        length = _lengths(X)
+        real = np.flatnonzero(length > 0)
+        X, length = (X, length) if len(real) == len(length) else (X[real], length[real])
+        X = _divided(X, length)
+    return _Rows(X, metric == "cosine"), real
+
+
+def _divided(X: Any, length: Floats) -> Any:
+    if not sparse.issparse(X):
+        return X / length[:, None]
+    per_entry = np.repeat(length, np.diff(X.indptr))
+    return sparse.csr_array((X.data / per_entry, X.indices, X.indptr), shape=X.shape)
+
+
+def _lengths(X: Any) -> Floats:
+    if sparse.issparse(X):
+        return np.sqrt(np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel())
+    return np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
+
+
+def _equal_rows(rows: _Rows) -> tuple[Ints, Ints]:
+    """The number of each row's group of equal rows, and the first row of each group."""
+    n = rows.n_samples
+    everyone = np.arange(n)
+    if sparse.issparse(rows.X):
+        return everyone, everyone
+    plain = np.ascontiguousarray(rows.X + 0.0)  # -0 becomes 0
+    key = np.empty(n, dtype=np.uint64)
+    kernels.hash_rows(plain.view(f"u{plain.itemsize}"), key)
+    _, first, group = np.unique(key, return_index=True, return_inverse=True)
+    if len(first) == n:
+        return everyone, everyone
+    order = np.argsort(first)  # groups in the order of their first rows
+    number = np.empty(len(first), dtype=np.int64)
+    number[order] = np.arange(len(first))
+    first, group = first[order], number[group]
+    twins = np.flatnonzero(first[group] != everyone)
+    apart = twins[(plain[twins] != plain[first[group[twins]]]).any(axis=1)]
+    group[apart] = len(first) + np.arange(len(apart))  # equal keys, different rows: by chance
+    return group, np.append(first, apart)
+
+
+# The search
+
+
+def _search(
+    rows: _Rows,
+    asked: _Rows | None,
+    k: int,
+    method: Method,
+    seed: int,
+    progress: Progress | None,
+) -> Neighbors:
+    if k < 1:
+        return _nothing(rows.n_samples)
+    n, d = rows.X.shape
+    if method == "ivf" and sparse.issparse(rows.X):
+        raise DataError(
+            f"method='ivf' needs an array, and X is sparse with {n:,} x {d:,} cells; use "
+            "method='exact', or reduce X first (sklearn.decomposition.TruncatedSVD)."
+        )
+    is_small = n <= EXACT_ROWS or d <= _TREE_FEATURES or sparse.issparse(rows.X)
+    if method == "exact" or (method == "auto" and is_small):
+        return _exact(rows, asked, k, keep=False, progress=progress)
+    n_candidates = min(k + (asked is None), n)
+    candidates = ivf_candidates(
+        rows.X, None if asked is None else asked.X, n_candidates, seed=seed, progress=progress
+    )
+    queries = rows if asked is None else asked
+    indices, distances = _by_distance(queries, rows, np.arange(len(candidates)), candidates, asked)
+    return _cut(rows, indices[:, :k], distances[:, :k])
+
+
+def _exact(
+    rows: _Rows, asked: _Rows | None, k: int, *, keep: bool, progress: Progress | None
+) -> Neighbors:
+    """Ask for one more than needed; where the last ones are too close to call, for ever more.
+
+    scikit-learn's distances are those of a matrix product, exact to about 1e-13 of the longest
+    row, and it cuts ties as they come. So a row is settled only if the next neighbour after the
+    last one is farther by more than that.
+    """
+    from sklearn.neighbors import NearestNeighbors
+
+    queries = rows if asked is None else asked
+    n, n_queries = rows.n_samples, queries.n_samples
+    X, Q = rows.X, queries.X
+    if not sparse.issparse(X):
+        mean = X.mean(axis=0, dtype=np.float64)
+        X, Q = X - mean, Q - mean
+    doubt = 1e-12 * max(float(_lengths(X).max()), float(_lengths(Q).max())) ** 2
+    if rows.is_cosine:
+        doubt /= 2  # 1 - cos is half the squared distance of rows of length 1
+    index = NearestNeighbors(n_jobs=n_threads()).fit(X)
+    parts: list[tuple[Ints, Ints, Ints, Floats]] = []
+    open_rows, n_candidates, done = np.arange(n_queries), k + 1 + (asked is None), 0
+    while len(open_rows):
+        n_candidates = min(n_candidates, n)
+        later = []
+        for some in _portions(open_rows, n_candidates):
+            candidates = index.kneighbors(Q[some], n_candidates, return_distance=False)
+            indices, distances = _by_distance(queries, rows, some, candidates, asked)
+            last = distances[:, k - 1]
+            settled = np.ones(len(some), dtype=bool)
+            if n_candidates < n:
+                settled = distances[:, n_candidates - 1 - (asked is None)] > last + 2 * doubt
+            chosen = distances <= last[:, None] if keep else np.zeros(distances.shape, dtype=bool)
+            chosen[:, :k] = True
+            chosen &= settled[:, None]
+            parts.append(
+                (some[settled], chosen[settled].sum(axis=1), indices[chosen], distances[chosen])
+            )
+            later.append(some[~settled])
+            done += int(settled.sum())
+            if progress is not None:
+                progress(done, n_queries)
+        open_rows, n_candidates = np.concatenate(later), 4 * n_candidates
+    return _in_order(rows, parts, n_queries)
+
+
+def _portions(rows: Ints, n_candidates: int) -> list[Ints]:
+    size = max(1, min(_QUERY_CELLS // n_candidates, 16_384))
+    return [rows[start : start + size] for start in range(0, len(rows), size)]
+
+
+def _by_distance(
+    queries: _Rows, rows: _Rows, asked_rows: Ints, candidates: Ints, asked: _Rows | None
+) -> tuple[Ints, Floats]:
+    """Candidates sorted by exact distance, then by number; the row itself and −1 go to the end."""
+    candidates = np.sort(candidates, axis=1)
+    i = np.repeat(asked_rows, candidates.shape[1])
+    j = candidates.ravel()
+    missing = j < 0
+    if asked is None:
+        missing |= i == j
+    distances = queries.distances_to(rows, i, np.maximum(j, 0))
+    distances[missing] = np.inf
+    distances = distances.reshape(candidates.shape)
+    order = np.argsort(distances, axis=1, kind="stable")
+    return np.take_along_axis(candidates, order, 1), np.take_along_axis(distances, order, 1)
+
+
+# The answer
+
+
+def _nothing(n: int) -> Neighbors:
+    return Neighbors(np.zeros(n + 1, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
+
+
+def _indptr(counts: Ints) -> Ints:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+def _true_distances(rows: _Rows, distances: Floats) -> Floats:
+    return distances if rows.is_cosine else np.sqrt(distances)
+
+
+def _cut(rows: _Rows, indices: Ints, distances: Floats) -> Neighbors:
+    """Of a table with one line per row, what was found."""
+    found = np.isfinite(distances)
+    return Neighbors(
+        _indptr(found.sum(axis=1)), indices[found], _true_distances(rows, distances[found])
+    )
+
+
+def _in_order(
+    rows: _Rows, parts: list[tuple[Ints, Ints, Ints, Floats]], n_queries: int
+) -> Neighbors:
+    """Put together what was found for some rows at a time."""
+    if len(parts) == 1:  # one portion, settled at once: already in order
+        _, counts, indices, distances = parts[0]
+        return Neighbors(_indptr(counts), indices, _true_distances(rows, distances))
+    owner = np.concatenate([np.repeat(some, counts) for some, counts, _, _ in parts])
+    order = np.argsort(owner, kind="stable")
+    indices = np.concatenate([part[2] for part in parts])[order]
+    distances = np.concatenate([part[3] for part in parts])[order]
+    counts = np.bincount(owner, minlength=n_queries)
+    return Neighbors(_indptr(counts), indices, _true_distances(rows, distances))
+
+
+def _spread(found: Neighbors, group: Ints, n_groups: int, k: int) -> Neighbors:
+    """From distinct rows to all rows: first the equal ones, then what the distinct row found."""
+    n = len(group)
+    members = np.argsort(group, kind="stable")
+    member_indptr = _indptr(np.bincount(group, minlength=n_groups))
+    indices = np.empty((n, k), dtype=np.int64)
+    distances = np.empty((n, k))
+    kernels.spread_to_equal_rows(*found, group, member_indptr, members, k, indices, distances)
+    there = indices >= 0
+    return Neighbors(_indptr(there.sum(axis=1)), indices[there], distances[there])
+
+
+def _in_all_rows(found: Neighbors, real: Ints, n_samples: int) -> Neighbors:
+    """With the numbers of all rows again; rows without direction have no neighbours."""
+    if len(real) == n_samples:
+        return found
+    counts = np.zeros(n_samples, dtype=np.int64)
+    counts[real] = np.diff(found.indptr)
+    return Neighbors(_indptr(counts), real[found.indices], found.distances)

@@ -1,0 +1,115 @@
+import numpy as np
+import pytest
+from scipy import sparse
+
+from sidelight.exceptions import DataError
+from sidelight.graph import (
+    check_graph,
+    gaussian_weights,
+    join_neighbors,
+    median_bandwidth,
+    nearest_neighbors,
+    neighbor_graph,
+)
+
+
+def rows(n=60, d=5, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, d))
+
+
+def named(found, n):
+    """Boolean matrix: does row i name row j?"""
+    A = np.zeros((n, n), dtype=bool)
+    A[np.repeat(np.arange(n), np.diff(found.indptr)), found.indices] = True
+    return A
+
+
+@pytest.mark.parametrize("rule", ["union", "mutual"])
+def test_rows_are_joined_by_the_rule_and_weighted_by_the_kernel(rule):
+    X = rows()
+    A = named(nearest_neighbors(X, 4), 60)
+    joined = A | A.T if rule == "union" else A & A.T
+    D = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=2))
+    W = neighbor_graph(X, 4, bandwidth=2.0, rule=rule)
+    np.testing.assert_allclose(W.toarray(), np.where(joined, np.exp(-(D**2) / 4), 0), atol=1e-14)
+    assert (W != W.T).nnz == 0
+    assert W.has_sorted_indices
+
+
+def test_the_cosine_graph_joins_only_rows_in_similar_directions():
+    X = rows(30, 2)
+    W = neighbor_graph(X, 29, affinity="cosine").toarray()
+    U = X / np.linalg.norm(X, axis=1, keepdims=True)
+    C = U @ U.T
+    np.fill_diagonal(C, 0)
+    np.testing.assert_allclose(W, np.maximum(C, 0), atol=1e-12)
+    assert (C < 0).any()
+
+
+def test_equal_rows_stay_joined_at_distance_zero():
+    G = join_neighbors(nearest_neighbors(np.zeros((3, 2)), 2))
+    assert G.nnz == 6
+    assert neighbor_graph(np.zeros((3, 2)), 2).toarray().tolist() == [
+        [0, 1, 1],
+        [1, 0, 1],
+        [1, 1, 0],
+    ]
+
+
+def test_sparse_and_dense_data_give_the_same_graph():
+    X = np.maximum(rows(80, 30), 0)
+    for affinity in ("gaussian", "cosine"):
+        dense = neighbor_graph(X, 5, affinity=affinity)
+        other = neighbor_graph(sparse.csr_array(X), 5, affinity=affinity)
+        np.testing.assert_allclose(dense.toarray(), other.toarray(), atol=1e-14)
+
+
+def test_the_bandwidth_follows_the_scale_of_the_data():
+    X = rows()
+    one, other = neighbor_graph(X, 4), neighbor_graph(1000 * X, 4)
+    np.testing.assert_allclose(one.toarray(), other.toarray(), atol=1e-12)
+    assert median_bandwidth(np.zeros(4)) == 1.0
+
+
+def test_a_bandwidth_far_too_small_is_told_with_the_scale_of_the_data():
+    with pytest.warns(UserWarning, match=r"bandwidth=1e-05 .*\(median 1\)"):
+        W = neighbor_graph(np.arange(5.0)[:, None], 1, bandwidth=1e-5)
+    assert W.nnz == 0
+
+
+@pytest.mark.parametrize("bandwidth", [0.0, -1.0, np.nan])
+def test_a_bandwidth_is_above_zero(bandwidth):
+    with pytest.raises(DataError, match="above zero"):
+        gaussian_weights(np.ones(2), bandwidth)
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_without_pairs_the_graph_is_empty(n):
+    assert neighbor_graph(np.zeros((n, 3)), 5).shape == (n, n)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix, sparse.coo_array])
+def test_a_precomputed_graph_is_copied_without_its_diagonal(make):
+    W = make(np.array([[9.0, 1.0, 0.0], [1.0, 9.0, 2.0], [0.0, 2.0, 9.0]]))
+    for G in (check_graph(W), neighbor_graph(W, 1, affinity="precomputed")):
+        assert G.toarray().tolist() == [[0, 1, 0], [1, 0, 2], [0, 2, 0]]
+        assert isinstance(G, sparse.csr_array)
+
+
+@pytest.mark.parametrize(
+    ("graph", "message"),
+    [
+        (np.zeros((2, 3)), "square"),
+        (np.array([[0.0, -1.0], [-1.0, 0.0]]), "zero or more"),
+        (np.array([[0.0, np.nan], [np.nan, 0.0]]), "finite"),
+        (np.array([[0.0, 2.0], [1.0, 0.0]]), r"weight \(0, 1\) is 2.0 and \(1, 0\) is 1.0"),
+    ],
+)
+def test_a_precomputed_graph_that_cannot_be_used_is_refused(graph, message):
+    with pytest.raises(DataError, match=message):
+        check_graph(graph)
+
+
+def test_a_precomputed_graph_has_as_many_rows_as_the_data():
+    with pytest.raises(DataError, match="5 rows"):
+        check_graph(np.eye(4), n_samples=5)
