@@ -96,7 +96,7 @@ CASES = [
             time_limit=300.0,
             targets=(Target("ratio", 0.6, MILLION), Target("growth", 1.1, MILLION)),
         )
-        for few, many in ((2, 8), (2, 50))
+        for few, many in ((2, 12), (2, 50))
     ),
     *(
         Case(

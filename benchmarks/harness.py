@@ -37,6 +37,7 @@ THREAD_VARIABLES = (
     "OPENBLAS_NUM_THREADS",
     "MKL_NUM_THREADS",
     "NUMBA_NUM_THREADS",
+    "SIDELIGHT_NUM_THREADS",
 )
 WARM_UP_ROWS = 1_000
 COLUMNS = (
@@ -103,6 +104,7 @@ def load(path: Path) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look themselves up there
     spec.loader.exec_module(module)
     return module
 

@@ -14,6 +14,7 @@ import hashlib
 import importlib.util
 import json
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -90,6 +91,7 @@ def load(folder: Path, paper: str) -> Experiment:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look themselves up there
     spec.loader.exec_module(module)
     experiment: Experiment = module.EXPERIMENT
     return experiment
