@@ -1,14 +1,21 @@
-"""A generator from whatever the user gave as ``random_state``."""
+"""One integer from whatever the user gave as ``random_state``, and all that is random from it."""
 
 from typing import Any
 
 import numpy as np
 
 
-def as_generator(random_state: Any) -> np.random.Generator:
-    """A generator of our own: from a seed, or from one integer of the caller's generator."""
+def draw_seed(random_state: Any) -> int:
+    """An integer is its own seed; from a generator one integer is drawn; None is a fresh one."""
     if isinstance(random_state, np.random.Generator):
-        return np.random.default_rng(random_state.integers(2**63))
+        return int(random_state.integers(2**63))
     if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**31))
-    return np.random.default_rng(random_state)
+        return int(random_state.randint(2**31 - 1))
+    if random_state is None:
+        return int(np.random.default_rng().integers(2**63))
+    return int(random_state)
+
+
+def as_generator(random_state: Any) -> np.random.Generator:
+    """A generator of our own, so that drawing from it does not move the caller's any further."""
+    return np.random.default_rng(draw_seed(random_state))

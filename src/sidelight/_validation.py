@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 from sklearn.utils.validation import validate_data
 
+from sidelight._random import draw_seed
 from sidelight.blocks import as_blocks
 from sidelight.exceptions import DataError, SideInformationError, UnsupportedStatementError
 from sidelight.side import KINDS, MUST, SideInformation
@@ -46,7 +47,10 @@ def prepare(model: Any, X: Any, y: Any, side: SideInformation | None) -> Prepare
     X = check_x(model, X, reset=True, index=index)
     side = check_side(X, y, side)
     check_kinds(model, side)
-    return Prepared(X, side, draw_seed(model.random_state))
+    # None is numpy's global generator, as in all of scikit-learn.
+    random_state = model.random_state
+    seed = draw_seed(check_random_state(None) if random_state is None else random_state)
+    return Prepared(X, side, seed)
 
 
 def check_x(model: Any, X: Any, *, reset: bool, index: NDArray[Any] | None = None) -> Any:
@@ -164,12 +168,3 @@ def check_weight(weight: Any, n_samples: int) -> NDArray[np.float64] | None:
             f"they go from {weight.min()} to {weight.max()}."
         )
     return weight
-
-
-def draw_seed(random_state: Any) -> int:
-    """One integer from which everything random follows; an int is its own seed."""
-    if isinstance(random_state, Integral):
-        return int(random_state)
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**31))
-    return int(check_random_state(random_state).randint(2**31 - 1))

@@ -1,5 +1,5 @@
 """How results look: pictures of clusters and of what people said."""
 
-from sidelight.report._figures import plot_clusters, project
+from sidelight.report._figures import new_figure, plot_clusters, project
 
-__all__ = ["plot_clusters", "project"]
+__all__ = ["new_figure", "plot_clusters", "project"]

@@ -4,12 +4,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 from sidelight.exceptions import DataError
 from sidelight.side import CANNOT, MUST, SideInformation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # Okabe and Ito's colours, safe for colour-blind readers; the shapes tell clusters apart in print.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
@@ -18,16 +20,22 @@ MARKERS = "os^Dv<>Pp*"
 _MAX_POINTS = 20_000
 
 
-def project(X: ArrayLike) -> NDArray[np.float64]:
+def project(X: Any) -> NDArray[np.float64]:
     """The first two principal components of X, each pointing to its larger side.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_samples, n_features)
+
+    Returns
+    -------
+    ndarray of shape (n_samples, 2)
 
     Examples
     --------
     >>> project([[0.0, 0.0, 5.0], [1.0, 0.0, 5.0], [2.0, 0.0, 5.0]])[:, 0]
     array([-1.,  0.,  1.])
     """
-    from scipy import sparse
-
     dense = X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
     if dense.ndim != 2 or 0 in dense.shape:
         raise DataError(f"X has shape {dense.shape}; a picture needs rows and columns.")
@@ -39,14 +47,29 @@ def project(X: ArrayLike) -> NDArray[np.float64]:
     return plane if plane.shape[1] == 2 else np.column_stack([plane, np.zeros(len(plane))])
 
 
+def new_figure(n_pictures: int = 1) -> "Figure":
+    """A figure for some pictures side by side; it belongs to no window and needs no closing.
+
+    Examples
+    --------
+    >>> len(new_figure(2).axes)
+    2
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5 * n_pictures, 4.5), layout="constrained")
+    figure.subplots(1, n_pictures)
+    return figure
+
+
 def plot_clusters(
-    X: ArrayLike,
+    X: Any,
     labels: ArrayLike | None = None,
     *,
     side: SideInformation | None = None,
     broken: ArrayLike | None = None,
     names: Any = None,
-    title: str | None = None,
+    title: str = "",
     ax: "Axes | None" = None,
 ) -> "Axes":
     """Draw rows in a plane, coloured by cluster, with the statements about them.
@@ -56,7 +79,7 @@ def plot_clusters(
 
     Parameters
     ----------
-    X : array of shape (n_samples, n_features)
+    X : array or sparse matrix of shape (n_samples, n_features)
         More than two columns are projected on the first two principal components.
     labels : array of shape (n_samples,), optional
         Clusters; without them all rows look alike.
@@ -69,23 +92,27 @@ def plot_clusters(
         Names of the clusters, for the legend.
     title : str, optional
     ax : matplotlib axes, optional
+        Where to draw; a new figure by default (``ax.figure.savefig(...)`` writes it).
 
     Returns
     -------
     matplotlib axes
-    """
-    import matplotlib.pyplot as plt
 
-    X = np.asarray(X) if not hasattr(X, "toarray") else X
-    plane = np.asarray(X, dtype=float) if X.ndim == 2 and X.shape[1] == 2 else project(X)
-    if ax is None:
-        ax = plt.subplots(figsize=(6, 5), layout="constrained")[1]
+    Examples
+    --------
+    >>> ax = plot_clusters([[0, 0], [1, 0], [9, 9]], [0, 0, 1], names=["near", "far"])
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['near', 'far']
+    """
+    ax = new_figure().axes[0] if ax is None else ax
+    flat = not sparse.issparse(X) and np.shape(X)[1:] == (2,)
+    plane = np.asarray(X, dtype=np.float64) if flat else project(X)
     _draw_rows(ax, plane, None if labels is None else np.asarray(labels), names)
     if side is not None:
         if broken is None:
             broken = _default_broken(side, labels)
         _draw_statements(ax, plane, side, np.asarray(broken, dtype=np.int64))
-    ax.set(xticks=[], yticks=[], title=title or "")
+    ax.set(xticks=[], yticks=[], title=title)
     handles, _ = ax.get_legend_handles_labels()
     if 0 < len(handles) <= 16:
         ax.legend(loc="best", fontsize="small", framealpha=0.8)
@@ -102,25 +129,27 @@ def _draw_rows(ax: "Axes", plane: NDArray[Any], labels: NDArray[Any] | None, nam
     shown = np.arange(len(plane))
     if len(plane) > _MAX_POINTS:
         shown = np.sort(np.random.default_rng(0).choice(len(plane), _MAX_POINTS, replace=False))
-    size = float(np.clip(4000 / len(shown), 4, 36))
+    size = float(np.clip(15_000 / len(shown), 3, 36))
     if labels is None:
-        ax.scatter(*plane[shown].T, s=size, c="#999999", linewidths=0, rasterized=True)
+        x, y = plane[shown].T
+        ax.scatter(x, y, s=size, c="#999999", linewidths=0, rasterized=True)
         return
+    # With few clusters each has a shape of its own; with many, colour and shape go together.
+    n_colours = len(COLOURS) if labels.max() >= len(COLOURS) else 1
     for cluster in np.unique(labels[shown]):
-        points = plane[shown[labels[shown] == cluster]]
-        name = "noise" if cluster < 0 else cluster if names is None else names[cluster]
+        x, y = plane[shown[labels[shown] == cluster]].T
+        if cluster < 0:
+            ax.scatter(x, y, s=size, c="#BBBBBB", marker="x", linewidths=0.8, label="noise")
+            continue
         ax.scatter(
-            *points.T,
+            x,
+            y,
             s=size,
-            c="#BBBBBB" if cluster < 0 else COLOURS[cluster % len(COLOURS)],
-            marker="x"
-            if cluster < 0
-            else MARKERS[cluster // len(COLOURS) % len(MARKERS)]
-            if np.unique(labels).size > len(COLOURS)
-            else MARKERS[cluster % len(MARKERS)],
-            linewidths=0.8 if cluster < 0 else 0,
+            c=COLOURS[cluster % len(COLOURS)],
+            marker=MARKERS[cluster // n_colours % len(MARKERS)],
+            linewidths=0,
             alpha=0.75,
-            label=str(name),
+            label=str(cluster if names is None else names[cluster]),
             rasterized=True,
         )
 
@@ -133,21 +162,20 @@ def _draw_statements(
     said = side.statements
     is_broken = np.zeros(side.n_statements, dtype=bool)
     is_broken[broken] = True
-    for kind, dashes in ((MUST, "solid"), (CANNOT, (0, (4, 3)))):
-        for wrong, style in (
-            (False, {"colors": "#555555", "linewidths": 0.7, "alpha": 0.6}),
-            (True, {"colors": "#D00000", "linewidths": 1.8, "alpha": 0.95}),
-        ):
+    for wrong in (False, True):
+        colour, suffix = ("#D00000", ", broken") if wrong else ("#555555", "")
+        for kind, name, dashes in ((MUST, "must", "solid"), (CANNOT, "cannot", "dashed")):
             chosen = (said.kind == kind) & (is_broken == wrong)
             if chosen.any():
                 lines = np.stack([plane[said.i[chosen]], plane[said.j[chosen]]], axis=1)
-                name = f"{'must' if kind == MUST else 'cannot'}{', broken' if wrong else ''}"
-                ax.add_collection(LineCollection(lines, linestyles=[dashes], label=name, **style))
-    about_class = said.class_code >= 0
-    for wrong, colour, name in ((False, "#333333", "label"), (True, "#D00000", "label, broken")):
-        rows = np.unique(said.i[about_class & (is_broken == wrong)])
+                width = 1.6 if wrong else 0.7
+                drawn = LineCollection(
+                    list(lines), colors=colour, linestyles=dashes, linewidths=width
+                )
+                drawn.set_label(name + suffix)
+                ax.add_collection(drawn)
+        rows = np.unique(said.i[(said.class_code >= 0) & (is_broken == wrong)])
         if len(rows):
-            ax.scatter(
-                *plane[rows].T, s=70, facecolors="none", edgecolors=colour,
-                linewidths=2.0 if wrong else 0.9, label=name,
-            )  # fmt: skip
+            x, y = plane[rows].T
+            rings = ax.scatter(x, y, s=70, c="none", edgecolors=colour, label="label" + suffix)
+            rings.set_linewidth(2.0 if wrong else 0.9)

@@ -50,8 +50,8 @@ class Feasibility:
     --------
     >>> from sidelight import SideInformation
     >>> triangle = SideInformation.from_pairs(cannot=[(0, 1), (1, 2), (0, 2)], n_samples=4)
-    >>> triangle.feasible(3).colouring
-    array([0, 1, 2, 0])
+    >>> triangle.feasible(3).answer
+    'yes'
     >>> triangle.feasible(2).reason
     'no: 3 rows are all kept apart from each other (0, 1, 2)'
     """

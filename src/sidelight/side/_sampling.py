@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sidelight._random import as_generator
 from sidelight.exceptions import SideInformationError
 from sidelight.side._information import SideInformation
 from sidelight.side._names import as_column, encode
@@ -124,7 +125,7 @@ def sample_pairs(
     ('ann', 'bob')
     """
     truth = _read_truth(y)
-    rng = _generator(random_state)
+    rng = as_generator(random_state)
     if self_pairs not in ("drop", "keep"):
         raise SideInformationError(f'self_pairs is "drop" or "keep", not {self_pairs!r}.')
     pairs = _Pairs(truth, ordered, self_pairs == "keep")
@@ -239,7 +240,7 @@ def sample_labels(
     SideInformation(10 rows; 3 label, 3 not_label; 2 classes)
     """
     truth = _read_truth(y)
-    rng = _generator(random_state)
+    rng = as_generator(random_state)
     if wrong_label not in ("other", "any"):
         raise SideInformationError(f'wrong_label is "other" or "any", not {wrong_label!r}.')
     allowed = _choose_classes(truth, classes, min_share, rng)
@@ -291,15 +292,6 @@ def _read_truth(y: ArrayLike) -> _Truth:
     sizes = np.bincount(codes[rows], minlength=len(known))
     table: NDArray[Any] = np.fromiter(names, dtype=object, count=len(names))[known]
     return _Truth(codes, table, rows, sizes)
-
-
-def _generator(random_state: RandomState) -> np.random.Generator:
-    """A generator of our own, seeded by one integer of the caller's."""
-    if isinstance(random_state, np.random.Generator):
-        return np.random.default_rng(random_state.integers(2**63))
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**31))
-    return np.random.default_rng(random_state)
 
 
 # Counting
