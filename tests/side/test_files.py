@@ -219,7 +219,7 @@ def test_graph_files_hold_twice_the_weight_of_a_self_pair(tmp_path):
             "kind,i,j\nmust,0,1\nperhaps,0,1\n",
             r"a\.csv, line 3: the kind is 'perhaps'.*must, cannot",
         ),
-        ("kind,i,j\nmust,0,1\n\nmust,0\n", r"a\.csv, line 4: 2 cells where there are 3 columns"),
+        ("kind,i,j\nmust,0,1\n\nmust,0\n", r"a\.csv, line 4: not 3 cells, as there are columns"),
         ("kind,i\nmust,0\n", r"neither column 'j'"),
         ("i,j\n0,1\n", r"missing column 'kind'"),
         ("kind,i,j,colour\nmust,0,1,red\n", r"unknown column 'colour'.*kind, i, j, class"),
@@ -280,7 +280,7 @@ def test_wrong_json_lines_name_file_and_line(tmp_path, text, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("0 1 must\n1 2\n", r"line 2: 2 cells where there are 3"),
+        ("0 1 must\n1 2\n", r"line 2: not 3 cells"),
         ("0 1 must\n# no\n1 2 maybe\n", r"line 3: the kind is 'maybe'.*must-link.*-1"),
     ],
 )

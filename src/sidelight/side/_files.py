@@ -5,10 +5,11 @@ import gc
 import io
 import json
 import os
+import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import chain, compress
+from itertools import chain, compress, islice
 from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,8 +42,9 @@ _PAIR_WORDS = {
     **dict.fromkeys(("must", "ml", "must-link", "must_link", "mustlink", "1", "+1"), MUST),
     **dict.fromkeys(("cannot", "cl", "cannot-link", "cannot_link", "cannotlink", "-1"), CANNOT),
 }
-# JSON is parsed in pieces of this many lines: at once, a million records as dictionaries would
-# take half a gigabyte before they become columns.
+_NO_COMMENT = re.compile(r"\s*[^\s#]")
+# Files are parsed in pieces of this many lines: at once, a million records as lists or
+# dictionaries would take half a gigabyte before they become columns.
 _PIECE = 50_000
 
 
@@ -245,9 +247,12 @@ def _texts(
     """The columns as they stand in a text file; `form` writes one name."""
     said = side.statements
 
-    def named(codes: NDArray[np.int64], names: Iterable[Any]) -> list[str]:
-        table = np.array([*map(form, names), missing], dtype=object)  # code −1 finds the last
+    def take(texts: Iterable[str], codes: NDArray[Any]) -> list[str]:
+        table = np.array([*texts, missing], dtype=object)  # code −1 finds the last
         return list(table[codes])
+
+    def named(codes: NDArray[Any], names: Iterable[Any]) -> list[str]:
+        return take(map(form, names), codes)
 
     if side.index is None:
         i = list(map(str, said.i.tolist()))
@@ -258,10 +263,10 @@ def _texts(
             cells[alone] = missing
             j = cells.tolist()
     else:
-        ids = side.index.tolist()
-        i, j = named(said.i, ids), named(said.j, ids)
+        ids = list(map(str if side.index.dtype.kind in "iu" else form, side.index.tolist()))
+        i, j = take(ids, said.i), take(ids, said.j)
     return {
-        "kind": named(said.kind.astype(np.int64), KINDS),
+        "kind": named(said.kind, KINDS),
         "i": i,
         "j": j,
         "class": named(said.class_code, side.classes),
@@ -333,64 +338,75 @@ def _open(path: Path) -> str:
 
 def _read_table(path: Path, delimiter: str) -> Source:
     text = _open(path)
-    rows, lines = _parse_csv(path, text, delimiter)
-    if not rows:
-        raise SideInformationError(
-            f"{path} is empty; its first line has the column names {', '.join(COLUMNS)}."
-        )
-    names = [name.strip() for name in rows[0]]
-    other = [mark for mark in ",;\t" if mark != delimiter and mark in "".join(names)]
-    hint = f" Are the columns separated by {other[0]!r}? A csv file has commas." if other else ""
-    check_columns(str(path), names, hint)
-    cells = _columns(path, rows[1:], len(names), lambda: lines()[1:])
-    columns = dict(zip(names, cells, strict=True))
-    return Source(str(path), columns, text=True, lines=lambda: lines()[1:])
-
-
-def _parse_csv(
-    path: Path, text: str, delimiter: str
-) -> tuple[list[list[str]], Callable[[], list[int]]]:
-    """The rows that are not blank, and a function for the line at which each begins."""
 
     def reader() -> Any:
         source = io.StringIO(text, newline="")
         return csv.reader(source, delimiter=delimiter, skipinitialspace=True, strict=True)
 
     def lines() -> list[int]:
+        """At which line each statement begins; a cell may run over several lines."""
         numbers, before, rows = [], 0, reader()
         for row in rows:
-            if "".join(row).strip():
+            if _is_filled(row):
                 numbers.append(before + 1)
             before = rows.line_num
-        return numbers
+        return numbers[1:]
 
+    rows = reader()
     try:
-        rows = list(reader())
+        names = [name.strip() for name in next(filter(_is_filled, rows), [])]
+        _check_names(path, names, delimiter)
+        columns = _columns(path, names, rows, lines)
     except csv.Error as error:
         raise SideInformationError(
             f"{path}: {error}; a cell with a quote in it is written in quotes, the quote twice."
         ) from None
-    texts = list(map(str.strip, map("".join, rows)))
-    return list(compress(rows, texts)), lines
+    return Source(str(path), columns, text=True, lines=lines)
+
+
+def _is_filled(row: list[str]) -> bool:
+    return bool("".join(row).strip())
+
+
+def _check_names(path: Path, names: list[str], delimiter: str) -> None:
+    if not names:
+        raise SideInformationError(
+            f"{path} is empty; its first line has the column names {', '.join(COLUMNS)}."
+        )
+    other = [mark for mark in ",;\t" if mark != delimiter and mark in "".join(names)]
+    hint = f" Are the columns separated by {other[0]!r}? A csv file has commas." if other else ""
+    check_columns(str(path), names, hint)
 
 
 def _columns(
-    path: Path, rows: list[list[str]], width: int, lines: Callable[[], Sequence[int]]
-) -> list[list[str]]:
+    path: Path, names: list[str], rows: Iterator[list[str]], lines: Callable[[], Sequence[int]]
+) -> dict[str, list[str]]:
     """Rows of cells as columns; every row must have the same number of cells."""
-    lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
-    ragged = np.flatnonzero(lengths != width)
-    if len(ragged):
+    width, start = len(names), 0
+    columns: dict[str, list[str]] = {name: [] for name in names}
+    # Names repeat: one object for each spares half the memory, and later look-ups are quicker.
+    seen: dict[str, str] = {}
+    ragged: list[int] = []
+    while piece := list(islice(rows, _PIECE)):
+        piece = list(compress(piece, map(str.strip, map("".join, piece))))  # no blank lines
+        lengths = np.fromiter(map(len, piece), dtype=np.int64, count=len(piece))
+        ragged.extend((start + np.flatnonzero(lengths != width)).tolist())
+        start += len(piece)
+        flat = list(chain.from_iterable(piece))
+        for k, name in enumerate(names):
+            cells = flat[k::width]
+            repeated = name not in ("i", "j", "weight")
+            columns[name].extend(map(seen.setdefault, cells, cells) if repeated else cells)
+    if ragged:
         numbers = lines()
         fail(
             str(path),
-            [numbers[k] for k in ragged.tolist()],
-            f"{lengths[ragged[0]]} cells where there are {width} columns",
+            [numbers[k] for k in ragged],
+            f"not {width} cells, as there are columns",
             "give every line as many cells as there are columns, empty ones too.",
             unit="line",
         )
-    flat = list(chain.from_iterable(rows))
-    return [flat[k::width] for k in range(width)]
+    return columns
 
 
 def _read_plain(path: Path, format: str, kind: str | None) -> Source:
@@ -399,21 +415,20 @@ def _read_plain(path: Path, format: str, kind: str | None) -> Source:
         raise SideInformationError(
             f'{path} is a graph of pairs of one kind; say which: kind="must" or kind="cannot".'
         )
-    text = _open(path).split("\n")
-    kept = [bool(line) and line[0] != "#" for line in map(str.strip, text)]
+    text = _open(path).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    kept = list(map(bool, map(_NO_COMMENT.match, text)))
     numbers = list(compress(range(1, len(text) + 1), kept))
     data = list(compress(text, kept))
+    rows: list[list[str]]
     if any("," in line for line in data[:1]):
-        rows = [list(map(str.strip, row)) for row in csv.reader(data, skipinitialspace=True)]
+        rows = list(csv.reader(data, skipinitialspace=True))
     else:
         rows = list(map(str.split, data))
     third = "weight" if format == "graph" else "kind"
     names = ["i", "j"] if format == "pairs" and kind is not None else ["i", "j", third]
-    if rows and [cell.lower() for cell in rows[0]] == names:
+    if rows and [cell.strip().lower() for cell in rows[0]] == names:
         rows, numbers = rows[1:], numbers[1:]
-    columns: dict[str, list[str]] = dict(
-        zip(names, _columns(path, rows, len(names), lambda: numbers), strict=True)
-    )
+    columns = _columns(path, names, iter(rows), lambda: numbers)
     if kind is not None:
         columns["kind"] = [kind] * len(rows)
     else:

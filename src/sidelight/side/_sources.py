@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress, repeat
 from operator import index as to_index
-from operator import is_not
+from operator import is_, is_not
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
@@ -32,6 +32,7 @@ COLUMNS = ("kind", "i", "j", "class", "weight", "annotator", "vocabulary")
 VERSION = 1
 
 _KIND_CODES = {name: code for code, name in enumerate(KINDS)}
+_NOT_CONVERTED = object()
 _STATEMENT = re.compile(r"statement (\d+)")
 
 
@@ -199,23 +200,20 @@ def _names(source: Source, column: str, wanted: type | None) -> list[Any] | None
         if value is None:
             return None
         try:
-            return float(value) if wanted is float else int(to_whole_or_fail(value))
+            return float(value) if wanted is float else int(_whole_or_fail(value))
         except (TypeError, ValueError):
             return _NOT_CONVERTED
 
     values = map_distinct(convert, cells)
     source.refuse(
-        np.fromiter((value is _NOT_CONVERTED for value in values), dtype=bool, count=len(values)),
+        np.fromiter(map(is_, values, repeat(_NOT_CONVERTED)), dtype=bool, count=len(values)),
         f"the class is no {wanted.__name__}",
         "correct it, or give class_type=str, or leave class_type out to read it as the file says.",
     )
     return values
 
 
-_NOT_CONVERTED = object()
-
-
-def to_whole_or_fail(value: Any) -> int:
+def _whole_or_fail(value: Any) -> int:
     """The whole number that a value stands for: 3, 3.0, "3", "3.0"."""
     whole = to_whole(from_cell(value) if isinstance(value, str) else value)
     if not is_whole(whole):
@@ -297,7 +295,7 @@ def _ids(source: Source, ids: Any) -> tuple[list[Any], list[Any] | None]:
 
     def convert(cells: Sequence[Any]) -> list[Any]:
         if source.text:
-            return texts_from_cells(cells) if of_text else map_distinct(_whole_cell, cells)
+            return texts_from_cells(cells) if of_text else _whole_cells(cells)
         wanted = str if of_text else int
         if set(map(type, cells)) <= {wanted, type(None)}:
             return list(cells)
@@ -305,6 +303,16 @@ def _ids(source: Source, ids: Any) -> tuple[list[Any], list[Any] | None]:
 
     j = source.columns.get("j")
     return convert(source.columns["i"]), None if j is None else convert(j)
+
+
+def _whole_cells(cells: Sequence[str]) -> list[Any]:
+    plain = plain_whole_numbers(cells)
+    if plain is None:
+        return map_distinct(_whole_cell, cells)
+    numbers, filled = plain
+    values = numbers.astype(object)
+    values[~filled] = None
+    return list(values)
 
 
 def _whole_cell(cell: str) -> Any:
