@@ -266,6 +266,8 @@ def test_an_unknown_id_is_named_with_its_line(tmp_path):
         ('{"kind":"must","i":0,"j":5}\n', r"line 1: column j names row 5"),
         ('{"kind":"must","i":true,"j":1}\n', r"line 1: column i is True"),
         ('{"kind":"must","i":0,"j":1,"weight":"heavy"}\n', r"line 1: the weight is no number"),
+        ('{"kind":["must"],"i":0,"j":1}\n', r"line 1: kind is a list or an object"),
+        ('{"kind":"must","i":{"a":0},"j":1}\n', r"line 1: i is a list or an object"),
         ('{"sidelight":2}\n', r"version 2.*newer sidelight"),
         ('{"sidelight":1,"n_samples":"3"}\n', r"n_samples '3'"),
         ('{"sidelight":1,"n_samples":3,"index":["a"]}\n', r"1 ids for 3 rows"),

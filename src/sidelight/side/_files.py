@@ -460,6 +460,11 @@ def _read_json_lines(path: Path) -> Source:
         records = _parse_json(path, lines[start : start + _PIECE], there)
         for name, values in _record_columns(path, records, there).items():
             columns[name].extend(values)
+    for name, column in columns.items():
+        if {list, dict} & set(map(type, column)):
+            wrong = [n for n, v in zip(numbers, column, strict=True) if isinstance(v, (list, dict))]
+            remedy = "a value is a text, a number, true, false or null."
+            fail(str(path), wrong, f"{name} is a list or an object", remedy, unit="line")
     return Source(str(path), columns, text=False, lines=lambda: numbers, header=header)
 
 
