@@ -1,0 +1,311 @@
+"""Our contract as functions: any estimator, also a third party's, can be put through them.
+
+Each check takes an unfitted estimator that clusters into three clusters, and raises an
+AssertionError that says what is wrong. They read what the model says about itself: ``accepts``,
+``repetition``, ``contradictions``, ``objective_sense``. `checks` lists them; with pytest::
+
+    @pytest.mark.parametrize("check", checks(), ids=lambda check: check.__name__)
+    def test_contract(check):
+        check(MyModel(n_clusters=3))
+"""
+
+import pickle
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.testing import assert_allclose, assert_array_equal
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.metrics import adjusted_rand_score
+
+from sidelight.blocks import threads
+from sidelight.exceptions import SidelightError, UnsupportedStatementError
+from sidelight.results import ClusterResult
+from sidelight.side import KINDS, SideInformation
+
+__all__ = [
+    "check_attributes",
+    "check_contradictions",
+    "check_history",
+    "check_inputs_untouched",
+    "check_names_survive",
+    "check_no_side_information",
+    "check_order_and_repetition",
+    "check_permuted_rows",
+    "check_pickle",
+    "check_same_bits",
+    "check_unsupported_kinds",
+    "check_unsure_binds_nothing",
+    "checks",
+]
+
+N_CLUSTERS = 3
+
+
+def checks() -> list[Callable[[Any], None]]:
+    """All checks, in the order of their names.
+
+    Examples
+    --------
+    >>> from sidelight import PartitionLevelKMeans
+    >>> from sidelight.testing import checks
+    >>> for check in checks():
+    ...     check(PartitionLevelKMeans(3))
+    """
+    return [globals()[name] for name in __all__ if name.startswith("check_")]
+
+
+def check_attributes(estimator: Any) -> None:
+    """What every model leaves after ``fit``, and that the pieces agree."""
+    X, truth = _data()
+    side = _side(estimator, truth)
+    model = _fit(estimator, X, side)
+    n_clusters = model.n_clusters_
+    _expect(model.labels_.shape == (len(X),), "labels_ has one entry per row")
+    _expect(
+        set(np.unique(model.labels_)) == set(range(n_clusters)), "labels_ are 0 … n_clusters_ - 1"
+    )
+    _expect(len(model.cluster_names_) == n_clusters, "every cluster has a name")
+    _expect(len(set(model.cluster_names_)) == n_clusters, "names of clusters differ")
+    _expect(np.isfinite(model.objective_), "objective_ is finite")
+    _expect(model.n_iter_ >= 1, "n_iter_ counts from 1")
+    result = model.result_
+    _expect(isinstance(result, ClusterResult), "result_ is a ClusterResult")
+    assert_array_equal(result.labels, model.labels_)
+    _expect(result.side == side, "result_.side holds all statements")
+    assert_array_equal(result.violated, side.violated(model.labels_))
+    for key in ("model", "parameters", "seed", "versions", "threads"):
+        _expect(key in result.provenance, f"provenance tells the {key}")
+    _expect(len(model.predict(X[:5])) == 5, "predict works on new rows")
+    assert_array_equal(
+        clone(estimator).set_params(**_seeded(estimator)).fit_predict(X, side=side),
+        model.labels_,
+        err_msg="fit_predict with side gives labels_",
+    )
+
+
+def check_no_side_information(estimator: Any) -> None:
+    """Nothing said is nothing changed: None, an empty table and unknown labels are the same."""
+    X, _ = _data()
+    plain = _fit(estimator, X, None)
+    empty = _fit(estimator, X, SideInformation.empty(len(X)))
+    unknown = clone(estimator).set_params(**_seeded(estimator)).fit(X, np.full(len(X), -1))
+    assert_array_equal(plain.labels_, empty.labels_)
+    assert_array_equal(plain.labels_, unknown.labels_)
+    assert_array_equal(
+        plain.labels_, plain.predict(X), err_msg="fit_predict(X) is fit(X).predict(X)"
+    )
+    _expect(plain.result_.violated.size == 0, "no statement, none broken")
+
+
+def check_unsure_binds_nothing(estimator: Any) -> None:
+    """``unsure`` and statements of weight 0 change nothing."""
+    X, truth = _data()
+    side = _side(estimator, truth)
+    idle = SideInformation.from_columns(
+        ["unsure", "unsure", "must", "cannot"],
+        [0, 1, 2, 3],
+        [5, None, 7, 8],
+        weight=[1.0, 1.0, 0.0, 0.0],
+        n_samples=len(X),
+    )
+    one, two = _fit(estimator, X, side), _fit(estimator, X, side + idle)
+    assert_array_equal(one.labels_, two.labels_)
+    _expect(one.objective_ == two.objective_, "the objective is the same")
+
+
+def check_order_and_repetition(estimator: Any) -> None:
+    """The order of statements does not matter; repeating them does as the tag says."""
+    X, truth = _data()
+    side = _side(estimator, truth)
+    said = side.statements
+    order = np.random.default_rng(0).permutation(side.n_statements)
+    shuffled = SideInformation.from_columns(
+        said.kind[order],
+        said.i[order],
+        [None if j < 0 else j for j in said.j[order]],
+        class_=[None if c < 0 else side.classes[c] for c in said.class_code[order]],
+        n_samples=side.n_samples,
+    )
+    one, two = _fit(estimator, X, side), _fit(estimator, X, shuffled)
+    assert_array_equal(one.labels_, two.labels_, err_msg="the order of statements matters")
+    assert_allclose(one.objective_, two.objective_, rtol=1e-9)
+    wrong = _wrong(estimator, truth)
+    if wrong.n_statements == 0 or estimator.contradictions == "raises":
+        return
+    # A statement that the data speak against has a price, which shows whether it is paid twice.
+    once = _fit(estimator, X, side + wrong).objective_
+    twice = _fit(estimator, X, side + wrong + wrong).objective_
+    if estimator.repetition == "ignored":
+        assert_allclose(twice, once, rtol=1e-9, err_msg="repetition is not ignored")
+    else:
+        _expect(abs(twice - once) > 1e-9 * abs(once), "repetition adds nothing")
+
+
+def check_permuted_rows(estimator: Any) -> None:
+    """On separated data permuting the rows permutes the labels, up to renaming."""
+    X, truth = _data()
+    side = _side(estimator, truth)
+    order = np.random.default_rng(1).permutation(len(X))
+    one, two = _fit(estimator, X, side), _fit(estimator, X[order], side[order])
+    score = adjusted_rand_score(one.labels_[order], two.labels_)
+    _expect(score == 1.0, f"the partition depends on the order of the rows (ARI {score:.3f})")
+
+
+def check_same_bits(estimator: Any) -> None:
+    """The same seed gives the same bits, for one thread and for two."""
+    X, truth = _data(n_samples=20_000)
+    side = _side(estimator, truth)
+    answers = []
+    for n_threads in (1, 1, 2):
+        with threads(n_threads):
+            answers.append(_fit(estimator, X, side))
+    for other in answers[1:]:
+        assert_array_equal(answers[0].labels_, other.labels_)
+        assert_array_equal(answers[0].history_, other.history_)
+        _expect(answers[0].objective_ == other.objective_, "the objective has the same bits")
+
+
+def check_history(estimator: Any) -> None:
+    """``history_`` runs in one direction, and ends at ``objective_``."""
+    X, truth = _data(spread=1.0)
+    for side in (None, _side(estimator, truth), _side(estimator, truth) + _wrong(estimator, truth)):
+        if side is not None and estimator.contradictions == "raises":
+            continue
+        model = _fit(estimator, X, side)
+        steps = np.diff(model.history_) * (1 if estimator.objective_sense == "max" else -1)
+        _expect((steps >= 0).all(), "history_ is not monotone")
+        assert_allclose(model.history_[-1], model.objective_, rtol=1e-9)
+
+
+def check_contradictions(estimator: Any) -> None:
+    """Contradictory statements are reported or raise, as the tag says."""
+    X, truth = _data()
+    side = _side(estimator, truth) + _wrong(estimator, truth)
+    if not len(side.conflicts().broken):
+        return
+    if estimator.contradictions == "raises":
+        _expect_error(SidelightError, estimator, X, side)
+    else:
+        model = _fit(estimator, X, side)
+        _expect(model.result_.violated.any(), "a broken statement is not reported")
+
+
+def check_unsupported_kinds(estimator: Any) -> None:
+    """A kind outside ``accepts`` raises an error that names the kind and the first statement."""
+    X, truth = _data()
+    for kind in KINDS:
+        if kind in estimator.accepts or kind == "unsure":
+            continue
+        class_ = truth[0] if kind in ("label", "not_label") else None
+        partner = [1] if class_ is None else None
+        side = SideInformation.from_columns(
+            kind, [0], partner, class_=None if class_ is None else [class_], n_samples=len(X)
+        )
+        message = _expect_error(UnsupportedStatementError, estimator, X, side)
+        _expect(repr(kind) in message, f"the message does not name {kind}: {message}")
+        _expect(side.describe(0) in message, f"the message does not name the statement: {message}")
+
+
+def check_inputs_untouched(estimator: Any) -> None:
+    """``fit`` changes neither the data, nor ``y``, nor the statements, nor the parameters."""
+    X, truth = _data()
+    y = np.where(np.arange(len(X)) < 30, truth, -1)
+    side = _side(estimator, truth)
+    parameters = estimator.get_params()
+    before = X.copy(), y.copy(), pickle.dumps(side)
+    _fit(estimator, X, side)
+    if "label" in estimator.accepts:
+        clone(estimator).fit(X, y)
+    assert_array_equal(X, before[0])
+    assert_array_equal(y, before[1])
+    _expect(pickle.dumps(side) == before[2], "the statements changed")
+    _expect(estimator.get_params() == parameters, "the parameters changed")
+
+
+def check_pickle(estimator: Any) -> None:
+    """A fitted model survives pickling, its result included."""
+    X, truth = _data()
+    model = _fit(estimator, X, _side(estimator, truth))
+    again = pickle.loads(pickle.dumps(model))
+    assert_array_equal(model.predict(X), again.predict(X))
+    assert_array_equal(model.result_.labels, again.result_.labels)
+    _expect(model.result_.side == again.result_.side, "the statements are lost")
+
+
+def check_names_survive(estimator: Any) -> None:
+    """``cluster_names_[labels_]`` gives back the names that people used."""
+    if "label" not in estimator.accepts:
+        return
+    X, truth = _data()
+    names = np.array(["ant", "bee", "cat"], dtype=object)[truth]
+    y = np.where(np.arange(len(X)) < 60, names, None)
+    model = clone(estimator).set_params(**_seeded(estimator)).fit(X, y)
+    assert_array_equal(model.cluster_names_[model.labels_], names)
+    assert_array_equal(model.cluster_names_, ["ant", "bee", "cat"])
+
+
+# What the checks are made of
+
+
+def _data(n_samples: int = 90, spread: float = 12.0) -> tuple[NDArray[Any], NDArray[Any]]:
+    rng = np.random.default_rng(42)
+    truth = np.arange(n_samples) % N_CLUSTERS
+    centers = spread * np.array([[0.0, 0.0], [1.0, 0.2], [0.1, 1.0]])
+    return centers[truth] + rng.normal(size=(n_samples, 2)), truth
+
+
+def _side(estimator: Any, truth: NDArray[Any]) -> SideInformation:
+    """True statements of all kinds that the model takes."""
+    n, said = len(truth), []
+    if "label" in estimator.accepts:
+        said.append(SideInformation.from_labels(np.where(np.arange(n) < 15, truth, -1)))
+    if "not_label" in estimator.accepts:
+        rows = np.arange(15, 24)
+        other = (truth[rows] + 1) % N_CLUSTERS
+        said.append(SideInformation.from_columns("not_label", rows, class_=other, n_samples=n))
+    if "must" in estimator.accepts:
+        pairs = [(i, i + N_CLUSTERS) for i in range(24, 33)]
+        said.append(SideInformation.from_pairs(must=pairs, n_samples=n))
+    if "cannot" in estimator.accepts:
+        pairs = [(i, i + 1) for i in range(36, 45)]
+        said.append(SideInformation.from_pairs(cannot=pairs, n_samples=n))
+    return sum(said, SideInformation.empty(n))
+
+
+def _wrong(estimator: Any, truth: NDArray[Any]) -> SideInformation:
+    """One false statement, which contradicts what `_side` says about the same rows."""
+    n = len(truth)
+    if "label" in estimator.accepts:
+        return SideInformation.from_columns(
+            "label", [0], class_=[(truth[0] + 1) % N_CLUSTERS], n_samples=n
+        )
+    if "must" in estimator.accepts and "cannot" in estimator.accepts:
+        return SideInformation.from_pairs(must=[(36, 37)], n_samples=n)
+    return SideInformation.empty(n)
+
+
+def _seeded(estimator: Any) -> dict[str, int]:
+    return {"random_state": 0} if "random_state" in estimator.get_params() else {}
+
+
+def _fit(estimator: Any, X: NDArray[Any], side: SideInformation | None) -> Any:
+    model = clone(estimator).set_params(**_seeded(estimator))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return model.fit(X, side=side)
+
+
+def _expect(condition: Any, what: str) -> None:
+    if not condition:
+        raise AssertionError(what)
+
+
+def _expect_error(kind: type[Exception], estimator: Any, X: Any, side: SideInformation) -> str:
+    try:
+        _fit(estimator, X, side)
+    except kind as error:
+        return str(error)
+    raise AssertionError(f"{kind.__name__} was expected, and nothing was raised")

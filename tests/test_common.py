@@ -1,0 +1,248 @@
+"""Every model through scikit-learn's checks and ours, and through pipelines and searches."""
+
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.callback import ProgressBar
+from sklearn.model_selection import GridSearchCV, KFold, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import sidelight.models
+from sidelight import PartitionLevelKMeans, SideInformation
+from sidelight.models import SideClusterer
+from sidelight.testing import checks
+
+MODELS = [PartitionLevelKMeans(3)]
+EXPECTED_FAILURES = {}  # {model name: {check name: reason}}
+
+
+def test_every_public_model_is_checked():
+    public = {
+        name
+        for name in sidelight.models.__all__
+        if issubclass(getattr(sidelight.models, name), SideClusterer)
+    }
+    assert public - {"SideClusterer"} == {type(model).__name__ for model in MODELS}
+
+
+@parametrize_with_checks(
+    MODELS, expected_failed_checks=lambda model: EXPECTED_FAILURES.get(type(model).__name__, {})
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_scikit_learns_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("check", checks(), ids=lambda check: check.__name__)
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_our_contract(model, check):
+    check(clone(model))
+
+
+# A model that breaks the contract must be caught: each entry breaks one clause.
+
+
+class _Rising(PartitionLevelKMeans):
+    def fit(self, X, y=None, *, side=None, sample_weight=None):
+        super().fit(X, y, side=side, sample_weight=sample_weight)
+        self.history_ = self.history_[::-1]
+        return self
+
+
+class _Deaf(PartitionLevelKMeans):
+    def fit(self, X, y=None, *, side=None, sample_weight=None):
+        return super().fit(X)
+
+
+class _OrderBound(PartitionLevelKMeans):
+    def fit(self, X, y=None, *, side=None, sample_weight=None):
+        if side is not None and side.n_statements:
+            side = side[np.arange(len(X))].only(kind="label")
+            first = side.statements.i[:1]
+            X = X + 5.0 * np.isin(np.arange(len(X)), first)[:, None]
+        return super().fit(X, y, side=side, sample_weight=sample_weight)
+
+
+class _ClaimsToIgnore(PartitionLevelKMeans):
+    repetition = "ignored"
+
+
+class _ClaimsToRaise(PartitionLevelKMeans):
+    contradictions = "raises"
+
+
+class _Greedy(PartitionLevelKMeans):
+    def fit(self, X, y=None, *, side=None, sample_weight=None):
+        kinds = ["cannot", "label", "not_label", "unsure"]
+        side = None if side is None else side.only(kind=kinds)
+        return super().fit(X, y, side=side, sample_weight=sample_weight)
+
+
+class _Careless(PartitionLevelKMeans):
+    def fit(self, X, y=None, *, side=None, sample_weight=None):
+        X -= X.mean(axis=0)
+        return super().fit(X, y, side=side, sample_weight=sample_weight)
+
+
+@pytest.mark.parametrize(
+    ("model", "check"),
+    [
+        (_Rising, "check_history"),
+        (_Deaf, "check_attributes"),
+        (_Deaf, "check_contradictions"),
+        (_Deaf, "check_names_survive"),
+        (_OrderBound, "check_order_and_repetition"),
+        (_ClaimsToIgnore, "check_order_and_repetition"),
+        (_ClaimsToRaise, "check_contradictions"),
+        (_Greedy, "check_unsupported_kinds"),
+        (_Careless, "check_inputs_untouched"),
+    ],
+)
+def test_broken_model_is_caught(model, check):
+    broken = next(c for c in checks() if c.__name__ == check)
+    with pytest.raises(AssertionError):
+        broken(model(3))
+
+
+# Routing
+
+
+@pytest.fixture
+def linked():
+    """Rows, and cannot-links between neighbours that only make sense for the right rows."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2)) + 8.0 * (np.arange(60) % 3 == 0)[:, None]
+    names = [f"r{i}" for i in range(60)]
+    pairs = [(names[i], names[i + 2]) for i in range(0, 58, 2)]
+    return X, SideInformation.from_pairs(cannot=pairs, index=names)
+
+
+class _Witness(PartitionLevelKMeans):
+    """Remembers the data and the statements of each fit."""
+
+    seen: ClassVar[list] = []
+
+    def fit(self, X, y=None, *, side=None, sample_weight=None):
+        _Witness.seen.append((np.array(X), side))
+        return super().fit(X, y, side=side, sample_weight=sample_weight)
+
+
+def expected_links(side, rows):
+    kept = set(rows)
+    return {(f"r{i}", f"r{j}") for i, j in side.cannot if i in kept and j in kept}
+
+
+def links_by_name(side):
+    return {(side.index[i], side.index[j]) for i, j in side.cannot}
+
+
+def test_cross_validation_gives_each_fold_the_statements_about_its_rows(linked):
+    X, side = linked
+    _Witness.seen.clear()
+    splitter = KFold(3, shuffle=True, random_state=0)
+    with config_context(enable_metadata_routing=True):
+        model = _Witness(2, random_state=0, n_init=1).set_fit_request(side=True)
+        cross_validate(
+            model, X, cv=splitter, params={"side": side}, scoring=lambda m, X, y=None: 0.0
+        )
+    assert len(_Witness.seen) == 3
+    for (rows, _), (fold, said) in zip(splitter.split(X), _Witness.seen, strict=True):
+        assert_array_equal(fold, X[rows])
+        assert links_by_name(said) == expected_links(side, rows)
+
+
+def test_search_over_a_pipeline_gives_each_fold_the_statements_about_its_rows(linked):
+    X, side = linked
+    _Witness.seen.clear()
+    splitter = KFold(3)
+    with config_context(enable_metadata_routing=True):
+        model = _Witness(2, random_state=0, n_init=1).set_fit_request(side=True)
+        search = GridSearchCV(
+            make_pipeline(StandardScaler(), model),
+            {"_witness__side_weight": [0.1, 10.0]},
+            cv=splitter,
+            scoring=lambda m, X, y=None: -m[-1].objective_,
+        )
+        search.fit(X, side=side)
+    folds = [rows for _ in range(2) for rows, _ in splitter.split(X)]
+    assert len(_Witness.seen) == len(folds) + 1
+    for rows, (fold, said) in zip([*folds, np.arange(60)], _Witness.seen, strict=True):
+        assert len(fold) == len(rows)
+        assert links_by_name(said) == expected_links(side, rows)
+        scaled = (X[rows] - X[rows].mean(axis=0)) / X[rows].std(axis=0)
+        np.testing.assert_allclose(fold, scaled)
+    assert search.best_estimator_[-1].result_.side.n_statements == side.n_statements
+
+
+def test_pipeline_of_a_scaler_and_a_model_takes_side_information(linked):
+    X, side = linked
+    with config_context(enable_metadata_routing=True):
+        model = PartitionLevelKMeans(2, random_state=0).set_fit_request(side=True)
+        pipeline = make_pipeline(StandardScaler(), model).fit(X, side=side)
+    assert pipeline[-1].result_.side == side
+
+
+# Frames, set_output, callbacks
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars"])
+def test_frames_go_in_and_distances_come_out_as_frames(backend):
+    frames = pytest.importorskip(backend)
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    frame = frames.DataFrame({"a": X[:, 0], "b": X[:, 1]})
+    model = PartitionLevelKMeans(3, random_state=0).set_output(transform=backend)
+    distances = model.fit(frame).transform(frame)
+    names = [f"partitionlevelkmeans{k}" for k in range(3)]
+    assert list(distances.columns) == names
+    assert_array_equal(model.get_feature_names_out(), names)
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+    assert_array_equal(model.labels_, PartitionLevelKMeans(3, random_state=0).fit(X).labels_)
+    nearest = np.asarray(distances).argmin(axis=1)
+    assert_array_equal(nearest, model.labels_)
+
+
+class _Counter:
+    def __init__(self, stop_after=None):
+        self.stop_after = stop_after
+        self.ended = []
+
+    def setup(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context):
+        self.ended.append(context.task_name)
+        return self.stop_after is not None and context.task_name == "iteration"
+
+    def teardown(self, estimator, context):
+        pass
+
+
+def test_callbacks_see_every_iteration_of_every_start():
+    X = np.random.default_rng(0).normal(size=(100, 2))
+    counter = _Counter()
+    model = PartitionLevelKMeans(4, n_init=3, random_state=0).set_callbacks(counter).fit(X)
+    assert counter.ended.count("start") == 3
+    assert counter.ended.count("iteration") >= model.n_iter_ + 2
+    assert counter.ended[-1] == "fit"
+
+
+def test_callback_can_stop_a_start():
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    counter = _Counter(stop_after=1)
+    model = PartitionLevelKMeans(5, n_init=2, random_state=0).set_callbacks(counter).fit(X)
+    assert model.n_iter_ == 1
+    assert_array_equal(model.predict(X), model.labels_)
+
+
+def test_progress_bar_of_scikit_learn_works(capsys):
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    PartitionLevelKMeans(2, n_init=2, random_state=0).set_callbacks(ProgressBar()).fit(X)
