@@ -70,7 +70,8 @@ def random_theta(problem, n_clusters, seed=0):
 def value(problem, theta, labels):
     """J(labels, theta) by holding every row where it is."""
     state = steps._State(labels.astype(np.int32), np.full(len(labels), np.inf))
-    tally = steps._assign(problem, theta, state)
+    tally = steps._count(problem, labels, len(theta.centers))
+    tally = steps._assign(problem, theta, state, tally)
     return steps._objective(problem, theta, tally, state)
 
 
@@ -171,7 +172,8 @@ def test_rows_skipped_by_bounds_change_nothing():
     state = steps._State.new(len(X))
     labels = state.labels.copy()
     for n_iter in range(1, 301):  # noqa: B007
-        tally = steps._assign(problem, theta, state)
+        tally = steps._assign(problem, theta, steps._State.new(len(X)))
+        steps._assign(problem, theta, state)
         if (labels == state.labels).all():
             break
         labels = state.labels.copy()
@@ -193,13 +195,12 @@ def test_fall_of_j_by_relocation_is_the_recomputed_one(kind):
     problem = problem_of(X if kind == "dense" else sparse.csr_array(X), side, 3.0, weight)
     labels = np.random.default_rng(3).integers(5, size=len(X)).astype(np.int32)
     state = steps._State(labels.copy(), np.full(len(X), np.inf))
-    theta = steps._Theta(np.zeros((5, 3)), np.zeros((5, problem.said.n_columns)))
-    tally = steps._assign(problem, theta, state)
+    tally = steps._count(problem, labels, 5)
     n_moved, after = steps._relocate(problem, tally, state)
     assert n_moved == (labels != state.labels).sum() > 0
     before = partition_level_objective(X, labels, side, 3.0, weight)
     expected = before - partition_level_objective(X, state.labels, side, 3.0, weight)
-    again = steps._assign(problem, theta, state)
+    again = steps._count(problem, state.labels, 5)
     for moved, recomputed in zip(after[2:], again[2:], strict=True):
         assert_allclose(moved, recomputed, rtol=1e-9, atol=1e-9)
     sums = (tally.sums - tally.counts[:, None] * problem.links.shift).T.copy()

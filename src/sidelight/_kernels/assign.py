@@ -8,8 +8,9 @@ of a sparse matrix are the exception.
 
 A row whose assignment cannot have changed is not looked at again: ``slack`` is a lower bound of
 (distance to the second centre) - (distance to the own centre), and moving the centres lowers it by
-at most ``drift``. Two values of slack are signals: -inf, always look (rows with statements, whose
-penalties change too), and +inf, held (the row keeps its label).
+at most ``drift``. For rows with statements the penalty is part of the distance: it is a squared
+distance too, between what is said of the row and what is said in the cluster, so the triangle
+inequality holds for both together. A slack of +inf is a signal: held, the row keeps its label.
 """
 
 import numpy as np
@@ -129,172 +130,186 @@ def nearest(D, n_clusters, nearest_k, nearest_d, gap):
 
 @jit
 def settle(
-    D, active, n_active, weight, stated, span, entry, entry_weight, penalty, fresh, pointer,
+    D, active, n_active, weight, stated, span, entry, entry_weight, penalty, look_at_all, pointer,
     labels, slack, cost, counts, mass, moves, nearest_k, gap,
 ):  # fmt: skip
-    """Give the active rows their labels and bounds; say which sums must change.
+    """Give the active rows their labels and bounds; say which rows move.
 
-    labels, slack, cost, counts, mass: OUT. moves (2, TILE): OUT, the cluster that a row leaves and
-    the one that it joins, -1 for none. Returns (the data part of the cost, or in a pass that is not
-    fresh the fall of that part, the number of changed labels, the pointer into ``stated``).
+    labels, slack, cost, counts, mass: OUT. moves (3, TILE): OUT, the rows that move, the clusters
+    that they leave (-1 for none) and join. Returns (amount as in ``assign_dense``, the number of
+    moves, the pointer into ``stated``).
     """
     amount = 0.0
-    n_changed = 0
+    n_moves = 0
     for r in range(n_active):
         i = active[r]
         k = np.int64(nearest_k[r])
+        old = np.int64(labels[i])
+        w = weight[i]
         held = slack[i] == np.inf
         while pointer < stated.shape[0] and stated[pointer] < i:
             pointer += 1
-        has_statements = pointer < stated.shape[0] and stated[pointer] == i
-        if has_statements and not held:
-            lowest = np.inf
-            for h in range(penalty.shape[1]):
-                c = D[h, r]
-                for t in range(span[pointer], span[pointer + 1]):
-                    c += entry_weight[t] * penalty[entry[t], h]
-                if c < lowest:
-                    lowest = c
-                    k = h
-        elif not held:
-            slack[i] = gap[r]
-        old = labels[i]
+        first, last = 0, 0
+        if pointer < stated.shape[0] and stated[pointer] == i:
+            first, last = span[pointer], span[pointer + 1]
         if held:
             k = old
-        moves[0, r] = -1
-        moves[1, r] = -1
-        if k < 0:
-            continue
-        w = weight[i]
-        if fresh:
+        elif last > first:
+            lowest = np.inf
+            second = np.inf
+            for h in range(penalty.shape[1]):
+                c = D[h, r]
+                for t in range(first, last):
+                    c += entry_weight[t] * penalty[entry[t], h]
+                if c < lowest:
+                    second = lowest
+                    lowest = c
+                    k = h
+                elif c < second:
+                    second = c
+            slack[i] = np.sqrt(second) - np.sqrt(lowest)
+        else:
+            slack[i] = gap[r]
+        if look_at_all:
             amount += w * D[k, r]
             cost[i] = w * D[k, r]
-            moves[1, r] = k
-        elif k != old:
-            amount += w * (D[old, r] - D[k, r])
-            moves[0, r] = old
-            moves[1, r] = k
-        if k != old:
-            n_changed += 1
-            labels[i] = k
-        if moves[1, r] >= 0:
-            counts[k] += w
-            if moves[0, r] >= 0:
-                counts[old] -= w
-        if has_statements:
-            for t in range(span[pointer], span[pointer + 1]):
-                if fresh:
-                    cost[i] += w * entry_weight[t] * penalty[entry[t], k]
-                if moves[1, r] >= 0:
-                    mass[entry[t], k] += w * entry_weight[t]
-                    if moves[0, r] >= 0:
-                        mass[entry[t], old] -= w * entry_weight[t]
-    return amount, n_changed, pointer
+            for t in range(first, last):
+                cost[i] += w * entry_weight[t] * penalty[entry[t], k]
+        if k == old:
+            continue
+        labels[i] = k
+        moves[0, n_moves] = i
+        moves[1, n_moves] = old
+        moves[2, n_moves] = k
+        n_moves += 1
+        counts[k] += w
+        for t in range(first, last):
+            mass[entry[t], k] += w * entry_weight[t]
+        if old >= 0:
+            counts[old] -= w
+            for t in range(first, last):
+                mass[entry[t], old] -= w * entry_weight[t]
+            if not look_at_all:
+                amount += w * (D[old, r] - D[k, r])
+    return amount, n_moves, pointer
 
 
 @jit
 def assign_dense(
-    X, weight, stated, span, entry, entry_weight, centers, penalty, drift, fresh,
+    X, weight, stated, span, entry, entry_weight, centers, penalty, drift, look_at_all,
     labels, slack, cost, sums, counts, mass,
 ):  # fmt: skip
     """Assign the rows of a dense block. labels, slack, cost, sums, counts, mass: OUT.
 
     stated: the rows with statements, ascending; row stated[p] has the entries span[p]:span[p + 1],
-    each a row of the table ``penalty`` (entries, K) and a weight. In a fresh pass all rows are
-    looked at, cost is filled, and sums (K, d), counts (K) and mass (entries, K) are totals; in
-    another pass they are changes. Returns (data part of the cost or of its fall, changed labels).
+    each a row of the table ``penalty`` (entries, K) and a weight. drift (2, K) is for rows without
+    and with statements. sums (K, d), counts (K) and mass (entries, K) are the changes by the rows
+    whose label changes; a row whose label was -1 only joins. Returns (amount, changed labels):
+    amount is the fall of the data part of the cost or, with look_at_all, when no row is skipped and
+    the costs are filled, that part itself.
     """
     n_samples, n_features = X.shape
-    n_clusters = counts.shape[0]
     D = np.zeros((centers.shape[0], TILE))
     tile = np.zeros((FEATURES, TILE))
     active = np.empty(TILE, np.int64)
-    moves = np.empty((2, TILE), np.int64)
+    moves = np.empty((3, TILE), np.int64)
     nearest_k = np.empty(TILE)
     nearest_d = np.empty(TILE)
     gap = np.empty(TILE)
     amount = 0.0
     n_changed = 0
     pointer = 0
-    n_active = 0
-    for i in range(n_samples):
-        looked_at = fresh
-        if not fresh:
-            slack[i] -= drift[labels[i]]
-            looked_at = slack[i] <= 0.0
-        if looked_at:
-            active[n_active] = i
-            n_active += 1
-        if n_active == TILE or (i == n_samples - 1 and n_active > 0):
-            distances_dense(X, active, n_active, centers, D, tile)
-            nearest(D, n_clusters, nearest_k, nearest_d, gap)
-            a, c, pointer = settle(
-                D, active, n_active, weight, stated, span, entry, entry_weight, penalty, fresh,
-                pointer, labels, slack, cost, counts, mass, moves, nearest_k, gap,
-            )  # fmt: skip
-            amount += a
-            n_changed += c
-            for r in range(n_active):
-                w = weight[active[r]]
-                joins = moves[1, r]
-                if joins >= 0:
-                    for j in range(n_features):
-                        sums[joins, j] += w * X[active[r], j]
-                leaves = moves[0, r]
-                if leaves >= 0:
-                    for j in range(n_features):
-                        sums[leaves, j] -= w * X[active[r], j]
-            n_active = 0
+    start = 0
+    next_stated = 0
+    while start < n_samples:
+        start, next_stated, n_active = gather_active(
+            start, stated, next_stated, labels, drift, look_at_all, slack, active
+        )
+        if n_active == 0:
+            break
+        distances_dense(X, active, n_active, centers, D, tile)
+        nearest(D, counts.shape[0], nearest_k, nearest_d, gap)
+        a, n_moves, pointer = settle(
+            D, active, n_active, weight, stated, span, entry, entry_weight, penalty, look_at_all,
+            pointer, labels, slack, cost, counts, mass, moves, nearest_k, gap,
+        )  # fmt: skip
+        amount += a
+        n_changed += n_moves
+        for m in range(n_moves):
+            i, leaves, joins = moves[0, m], moves[1, m], moves[2, m]
+            w = weight[i]
+            for j in range(n_features):
+                sums[joins, j] += w * X[i, j]
+            if leaves >= 0:
+                for j in range(n_features):
+                    sums[leaves, j] -= w * X[i, j]
     return amount, n_changed
 
 
 @jit
 def assign_csr(
     data, indices, indptr, weight, stated, span, entry, entry_weight, centers_t, norms, penalty,
-    drift, fresh, labels, slack, cost, sums, counts, mass,
+    drift, look_at_all, labels, slack, cost, sums, counts, mass,
 ):  # fmt: skip
     """Assign the rows of a sparse block: ``assign_dense`` for CSR arrays and transposed centres."""
     n_samples = indptr.shape[0] - 1
-    n_clusters = norms.shape[0]
-    D = np.zeros((n_clusters, TILE))
-    dots = np.empty(n_clusters)
+    D = np.zeros((norms.shape[0], TILE))
+    dots = np.empty(norms.shape[0])
     active = np.empty(TILE, np.int64)
-    moves = np.empty((2, TILE), np.int64)
+    moves = np.empty((3, TILE), np.int64)
     nearest_k = np.empty(TILE)
     nearest_d = np.empty(TILE)
     gap = np.empty(TILE)
     amount = 0.0
     n_changed = 0
     pointer = 0
+    start = 0
+    next_stated = 0
+    while start < n_samples:
+        start, next_stated, n_active = gather_active(
+            start, stated, next_stated, labels, drift, look_at_all, slack, active
+        )
+        if n_active == 0:
+            break
+        distances_csr(data, indices, indptr, active, n_active, centers_t, norms, D, dots)
+        nearest(D, counts.shape[0], nearest_k, nearest_d, gap)
+        a, n_moves, pointer = settle(
+            D, active, n_active, weight, stated, span, entry, entry_weight, penalty, look_at_all,
+            pointer, labels, slack, cost, counts, mass, moves, nearest_k, gap,
+        )  # fmt: skip
+        amount += a
+        n_changed += n_moves
+        for m in range(n_moves):
+            i, leaves, joins = moves[0, m], moves[1, m], moves[2, m]
+            w = weight[i]
+            for t in range(indptr[i], indptr[i + 1]):
+                sums[joins, indices[t]] += w * data[t]
+                if leaves >= 0:
+                    sums[leaves, indices[t]] -= w * data[t]
+    return amount, n_changed
+
+
+@jit
+def gather_active(start, stated, next_stated, labels, drift, look_at_all, slack, active):
+    """Lower the bounds from row start on, until TILE rows have to be looked at.
+
+    slack, active: OUT. Returns (the next start, the pointer into ``stated``, the number of rows).
+    """
+    n_samples = labels.shape[0]
     n_active = 0
-    for i in range(n_samples):
-        looked_at = fresh
-        if not fresh:
-            slack[i] -= drift[labels[i]]
-            looked_at = slack[i] <= 0.0
-        if looked_at:
+    i = start
+    while i < n_samples and n_active < TILE:
+        if not look_at_all:
+            is_stated = 0
+            if next_stated < stated.shape[0] and stated[next_stated] == i:
+                is_stated = 1
+                next_stated += 1
+            slack[i] -= drift[is_stated, labels[i]]
+        if look_at_all or slack[i] <= 0.0:
             active[n_active] = i
             n_active += 1
-        if n_active == TILE or (i == n_samples - 1 and n_active > 0):
-            distances_csr(data, indices, indptr, active, n_active, centers_t, norms, D, dots)
-            nearest(D, n_clusters, nearest_k, nearest_d, gap)
-            a, c, pointer = settle(
-                D, active, n_active, weight, stated, span, entry, entry_weight, penalty, fresh,
-                pointer, labels, slack, cost, counts, mass, moves, nearest_k, gap,
-            )  # fmt: skip
-            amount += a
-            n_changed += c
-            for r in range(n_active):
-                w = weight[active[r]]
-                joins = moves[1, r]
-                leaves = moves[0, r]
-                for t in range(indptr[active[r]], indptr[active[r] + 1]):
-                    if joins >= 0:
-                        sums[joins, indices[t]] += w * data[t]
-                    if leaves >= 0:
-                        sums[leaves, indices[t]] -= w * data[t]
-            n_active = 0
-    return amount, n_changed
+        i += 1
+    return i, next_stated, n_active
 
 
 @jit

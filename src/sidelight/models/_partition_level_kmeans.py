@@ -463,14 +463,41 @@ def _seeds(
         drawn = [draw(weight * (seed == k), rng.random(1))[0] for k in range(len(chosen))]
         return _Theta(as_dense(rows.take(row[drawn])), profiles)
 
-    def class_sums(block: Block, _: None) -> tuple[Floats]:
-        a, b = np.searchsorted(row, (block.start, block.stop))
-        shape = (len(chosen), block.stop - block.start)
-        pick = sparse.csr_array((weight[a:b], (seed[a:b], row[a:b] - block.start)), shape=shape)
-        return (as_dense(pick @ as_matrix(block.X, rows.n_features)),)
+    sums, counts = _group_sums(rows, row, seed, weight, len(chosen))
+    return _Theta(sums / counts[:, None], profiles)
 
-    (sums,) = rows.sum(class_sums, None)
-    return _Theta(sums / np.bincount(seed, weight)[:, None], profiles)
+
+def _group_sums(
+    rows: Blocks, row: Ints, group: Ints, weight: Floats, n_groups: int
+) -> tuple[Floats, Floats]:
+    """Weighted sums and counts of groups of rows; ``row`` ascends and may repeat."""
+
+    def sums(block: Block, _: None) -> tuple[Floats, Floats]:
+        here = slice(*np.searchsorted(row, (block.start, block.stop)))
+        w, g = weight[here], group[here]
+        shape = (n_groups, block.stop - block.start)
+        pick = sparse.csr_array((w, (g, row[here] - block.start)), shape=shape)
+        matrix = as_matrix(block.X, rows.n_features)
+        counts: Floats = np.bincount(g, w, minlength=n_groups).astype(np.float64)
+        return as_dense(pick @ matrix), counts
+
+    return rows.sum(sums, None)
+
+
+def _count(problem: _Problem, labels: NDArray[Any], n_clusters: int) -> "_Tally":
+    """What a partition adds up to, from nothing; the data part of J is left at 0."""
+    said, row = problem.said, np.flatnonzero(labels >= 0)
+    weight = np.ones(len(labels)) if problem.weight is None else problem.weight
+    sums, counts = _group_sums(problem.rows, row, labels[row], weight[row], n_clusters)
+    of_entry = labels[said.row_of_entry]
+    known = of_entry >= 0
+    mass: Floats = np.bincount(
+        said.entry[known] * n_clusters + of_entry[known],
+        (said.weight * weight[said.row_of_entry])[known],
+        minlength=2 * said.n_columns * n_clusters,
+    ).astype(np.float64)
+    mass = mass.reshape(2 * said.n_columns, n_clusters)
+    return _Tally(0.0, 0, sums, counts, *_said_in(said, mass))
 
 
 def _given_start(init: Any, problem: _Problem, n_clusters: int) -> _Theta:
@@ -511,11 +538,10 @@ def _from_labels(labels: NDArray[Any], problem: _Problem, n_clusters: int) -> _T
             f"init has cluster numbers from {labels.min()} to {labels.max()}; for "
             f"n_clusters={n_clusters} give 0 to {n_clusters - 1}, and -1 where it is unknown."
         )
-    zero = np.zeros((n_clusters, problem.rows.n_features))
-    state = _State(labels.astype(np.int32), np.full(len(labels), np.inf))
-    tally = _assign(problem, _Theta(zero, np.zeros((n_clusters, problem.said.n_columns))), state)
+    tally = _count(problem, labels, n_clusters)
+    zero = _Theta(np.zeros_like(tally.sums), np.zeros_like(tally.number))
     present = tally.counts > 0
-    theta = _update(tally, _Theta(zero, zero))
+    theta = _update(tally, zero)
     return _Theta(theta.centers[present], theta.profiles[present])
 
 
@@ -558,6 +584,11 @@ class _Tally(NamedTuple):
     number: Floats
     total: Floats
 
+    def plus(self, change: "_Tally", amount: float) -> "_Tally":
+        """The tally after a change of the partition; amount is told, not added."""
+        summed = (a + b for a, b in zip(self[2:], change[2:], strict=True))
+        return _Tally(amount, change.n_changed, *summed)
+
 
 def _run(
     problem: _Problem,
@@ -578,44 +609,60 @@ def _run(
     history = [_objective(problem, theta, tally, state)]
     stop, converged = each_iteration(), False
     while len(history) < max_iter and not (stop or converged):
-        n_moved, moved_tally = _repair(problem, theta, tally, state, smallest)
-        previous, theta = theta, _update(moved_tally, theta)
+        n_moved, tally = _repair(problem, theta, tally, state, smallest)
+        previous, theta = theta, _update(tally, theta)
         if n_moved:
-            tally = _assign(problem, theta, state)
+            tally = _assign(problem, theta, state, tally)
         else:
-            tally = _assign_again(problem, previous, theta, tally, state)
+            tally = _assign_again(problem, previous, theta, state, tally)
         # Rounding may lift J by its last digit where the mathematics says that it stays.
         history.append(min(_objective(problem, theta, tally, state), history[-1]))
         stop = each_iteration()
         if tally.n_changed + n_moved == 0:
-            tally = _assign(problem, theta, state)
+            tally = _assign(problem, theta, state, tally)
             converged = tally.n_changed == 0
-    final = _assign(problem, theta, state) if not converged else tally
-    objective = _objective(problem, theta, final, state)
+    if not converged:
+        tally = _assign(problem, theta, state, tally)
+    objective = _objective(problem, theta, tally, state)
     history[-1] = min(history[-1], objective)
     return _Run(state.labels, theta, objective, history, len(history), converged)
 
 
-def _assign(problem: _Problem, theta: _Theta, state: _State, cost: Floats | None = None) -> _Tally:
-    """The first half-step: every row to its cheapest cluster, and what the clusters add up to."""
-    drift = np.zeros(len(theta.centers))
-    return _look(problem, theta, state, drift, fresh=True, cost=cost)
+def _assign(
+    problem: _Problem,
+    theta: _Theta,
+    state: _State,
+    tally: _Tally | None = None,
+    cost: Floats | None = None,
+) -> _Tally:
+    """The first half-step: every row to its cheapest cluster, and what the clusters add up to.
+
+    tally: of the labels before; None where no row has one yet. cost: OUT, of each row.
+    """
+    change = _look(problem, theta, state, np.zeros((2, len(theta.centers))), True, cost)
+    return change if tally is None else tally.plus(change, change.amount)
 
 
 def _assign_again(
-    problem: _Problem, previous: _Theta, theta: _Theta, tally: _Tally, state: _State
+    problem: _Problem, previous: _Theta, theta: _Theta, state: _State, tally: _Tally
 ) -> _Tally:
-    """The same for a small step of the parameters: only rows that may change are looked at."""
+    """The same after a step of the parameters, looking only at rows that it may have moved."""
     steps = np.linalg.norm(theta.centers - previous.centers, axis=1)
-    order = np.argsort(-steps)
-    farthest_other = np.full(len(steps), steps[order[0]])
-    farthest_other[order[0]] = steps[order[1]] if len(steps) > 1 else 0.0
-    change = _look(problem, theta, state, steps + farthest_other, fresh=False, cost=None)
+    # With statements of weight W about a row, the profiles are sqrt(lambda W) times as far away.
+    said = problem.said.over_vocabulary((theta.profiles - previous.profiles) ** 2)
+    farthest = problem.side_weight * problem.said.most_weight * said.max(axis=1, initial=0.0)
+    drift = np.stack([_drift(steps), _drift(np.sqrt(steps**2 + farthest))])
+    change = _look(problem, theta, state, drift, False)
     # Moving a centre to the mean of its rows lowers their squared distances by this much exactly.
-    amount = tally.amount - float(tally.counts @ steps**2) - change.amount
-    return _Tally(
-        amount, change.n_changed, *(a + b for a, b in zip(tally[2:], change[2:], strict=True))
-    )
+    return tally.plus(change, tally.amount - float(tally.counts @ steps**2) - change.amount)
+
+
+def _drift(steps: Floats) -> Floats:
+    """How much nearer a row may come to another centre than to its own when centres move so far."""
+    first = int(steps.argmax())
+    farthest_other = np.full(len(steps), steps[first])
+    farthest_other[first] = np.delete(steps, first).max(initial=0.0)
+    return steps + farthest_other
 
 
 def _look(
@@ -623,45 +670,45 @@ def _look(
     theta: _Theta,
     state: _State,
     drift: Floats,
-    *,
-    fresh: bool,
-    cost: Floats | None,
+    look_at_all: bool,
+    cost: Floats | None = None,
 ) -> _Tally:
-    """One pass over the rows."""
-    said, n_columns = problem.said, problem.said.n_columns
-    n_clusters = len(theta.centers)
-    prepared = Centers.of(theta.centers)
+    """One pass over the rows: the changes by it, in the terms of the kernels."""
+    said, n_clusters = problem.said, len(theta.centers)
     penalty = _penalty(theta.profiles, said, problem.side_weight)
 
-    def statistics(block: Block, _: None) -> tuple[Any, ...]:
+    def statistics(block: Block, centers: Centers) -> tuple[Any, ...]:
         here = said.within(block.start, block.stop)
-        sums = np.zeros((n_clusters, problem.rows.n_features))
-        counts = np.zeros(n_clusters)
-        mass = np.zeros((2 * n_columns, n_clusters))
-        block_cost = np.empty(block.stop - block.start) if cost is None else block.of(cost)
         rows = (
             block_weight(problem.weight, block),
             here.stated,
             here.span,
-            here.entry,
-            here.weight,
+            said.entry,
+            said.weight,
         )
-        out = (block.of(state.labels), block.of(state.slack), block_cost, sums, counts, mass)
+        sums = np.zeros((n_clusters, problem.rows.n_features))
+        counts = np.zeros(n_clusters)
+        mass = np.zeros((2 * said.n_columns, n_clusters))
+        costs = np.empty(block.stop - block.start) if cost is None else block.of(cost)
+        out = (block.of(state.labels), block.of(state.slack), costs, sums, counts, mass)
+        how = (penalty, drift, look_at_all)
         if isinstance(block.X, CSRRows):
-            amount, n_changed = kernels.assign_csr(
-                *block.X, *rows, prepared.transposed, prepared.norms, penalty, drift, fresh, *out
+            done = kernels.assign_csr(
+                *block.X, *rows, centers.transposed, centers.norms, *how, *out
             )
         else:
-            amount, n_changed = kernels.assign_dense(
-                block.X, *rows, prepared.padded, penalty, drift, fresh, *out
-            )
-        return amount, n_changed, sums, counts, mass
+            done = kernels.assign_dense(block.X, *rows, centers.padded, *how, *out)
+        return *done, sums, counts, mass
 
-    amount, n_changed, sums, counts, mass = problem.rows.sum(statistics, None)
-    number = mass[:n_columns].T
-    return _Tally(
-        amount, n_changed, sums, counts, number, said.over_vocabulary(number) + mass[n_columns:].T
-    )
+    summed = problem.rows.sum(statistics, Centers.of(theta.centers))
+    amount, n_changed, sums, counts, mass = summed
+    return _Tally(amount, n_changed, sums, counts, *_said_in(said, mass))
+
+
+def _said_in(said: LabelTable, mass: Floats) -> tuple[Floats, Floats]:
+    """(sum W s, sum W) of each cluster and column, from the weight of each entry."""
+    number = mass[: said.n_columns].T
+    return number, said.over_vocabulary(number) + mass[said.n_columns :].T
 
 
 def _penalty(profiles: Floats, said: LabelTable, side_weight: float) -> Floats:
@@ -713,31 +760,21 @@ def _fill_empty(
     if not len(empty):
         return 0, tally
     cost = np.zeros(problem.rows.n_samples)
-    _assign(problem, theta, state, cost)
+    tally = _assign(problem, theta, state, tally, cost)
     if problem.links is not None:
         cost[problem.links.rows] = 0.0  # these are moved by _relocate alone
-    costliest = iter(np.argsort(-cost, kind="stable")[: len(empty) + len(theta.centers)])
-    weight = problem.weight
-    left = np.bincount(
-        state.labels, None if weight is None else weight > 0, minlength=len(theta.centers)
-    )
-    held = state.slack.copy()
-    filled = 0
+    weighs = np.ones(len(cost)) if problem.weight is None else problem.weight > 0
+    left = np.bincount(state.labels, weighs, minlength=len(theta.centers))
+    costliest = iter(np.argsort(-cost, kind="stable")[: 2 * len(theta.centers)])
+    n_filled = 0
     for k in empty:
         row = next((r for r in costliest if cost[r] > smallest and left[state.labels[r]] > 1), None)
         if row is None:
             break
         left[state.labels[row]] -= 1
-        left[k] = 1
         state.labels[row] = k
-        filled += 1
-    if not filled:
-        return 0, tally
-    # Count again with every row held where it is now.
-    state.slack[:] = np.inf
-    tally = _assign(problem, theta, state)
-    state.slack[:] = held
-    return filled, tally
+        n_filled += 1
+    return n_filled, _count(problem, state.labels, len(theta.centers)) if n_filled else tally
 
 
 def _relocate(problem: _Problem, tally: _Tally, state: _State) -> tuple[int, _Tally]:
@@ -761,13 +798,24 @@ def _relocate(problem: _Problem, tally: _Tally, state: _State) -> tuple[int, _Ta
 
 def _spread(rows: Blocks, weight: Floats | None) -> tuple[Floats, float]:
     """The mean row, and the mean squared deviation from it (0 for rows that are all alike)."""
-    problem = _Problem.of_rows(rows, weight)
-    theta = _Theta(np.zeros((1, rows.n_features)), np.zeros((1, 0)))
+    first = rows.block(0).X
+    # Moments about a point among the rows: about the origin they would lose digits.
+    about = np.zeros(rows.n_features) if isinstance(first, CSRRows) else first.mean(axis=0)
+
+    def moments(block: Block, about: Floats) -> tuple[Any, Floats, Any]:
+        w = block_weight(weight, block)
+        if isinstance(block.X, CSRRows):
+            data = block.X.data.astype(np.float64)
+            row_of = np.repeat(np.arange(len(w)), np.diff(block.X.indptr))
+            return w.sum(), w @ as_matrix(block.X, rows.n_features), w[row_of] @ data**2
+        away = block.X - about
+        return w.sum(), w @ away, w @ np.einsum("ij,ij->i", away, away)
+
     with np.errstate(over="ignore", invalid="ignore"):
-        theta = _update(_assign(problem, theta, _State.new(rows.n_samples)), theta)
-        tally = _assign(problem, theta, _State.new(rows.n_samples))
-        deviation = tally.amount / float(tally.counts[0])
-        mean = theta.centers[0]
+        total, sums, squares = rows.sum(moments, about.astype(np.float64))
+        step = sums / total
+        mean = about + step
+        deviation = float(squares / total - step @ step)
         rounding = 1e-28 * float(mean @ mean)  # of a mean of equal rows, squared
     if not np.isfinite(deviation + rounding):
         raise DataError(

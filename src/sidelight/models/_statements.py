@@ -61,6 +61,13 @@ class LabelTable(NamedTuple):
         """The row of each entry, ascending."""
         return np.repeat(self.stated, np.diff(self.span))
 
+    @property
+    def most_weight(self) -> float:
+        """The largest weight of all statements about one row."""
+        if not len(self.entry):
+            return 0.0
+        return float(np.add.reduceat(self.weight, self.span[:-1]).max())
+
     def within(self, start: int, stop: int) -> "LabelTable":
         """The statements about some rows, counted from the first of them."""
         a, b = np.searchsorted(self.stated, (start, stop))
