@@ -1,0 +1,597 @@
+"""Markov aggregation, one unit at a time: what C_beta becomes when some rows change cluster.
+
+A unit is a set of rows that move together. Written J for the joint of X1 and X2, and h(x) for
+x log2 x, the costs need three sums of h: over Q (K, K), the joint of Y1 and Y2; over R (n, K), that
+of X1 and Y2; over p (K), the masses of the clusters. T (n, K) is the joint of Y1 and X2, needed for
+chains that are not reversible; for the others T is R.
+
+Dense chains keep R by columns (Fortran order), so that the loops over rows run along memory, and
+sparse ones by rows; functions of both are compiled for each.
+"""
+
+import heapq
+
+import numpy as np
+
+from sidelight._kernels._jit import jit
+
+LANES = 64  # rows that are handled at a time: wide enough for any vector unit
+NEAR = 1.0 / 32.0  # below this ratio the series for h is exact to 1e-12 of the mass that moves
+LOG2_E = 1.4426950408889634
+
+
+@jit
+def plogp(x):
+    """x log2 x, and 0 where rounding has left less than nothing."""
+    return x * np.log2(x) if x > 0.0 else 0.0
+
+
+@jit
+def sum_plogp(values):
+    """The sum of h over an array of two dimensions, by the first one."""
+    total = 0.0
+    for i in range(values.shape[0]):
+        part = 0.0
+        for j in range(values.shape[1]):
+            part += plogp(values[i, j])
+        total += part
+    return total
+
+
+@jit
+def sum_by_cluster(R, labels, Q):
+    """The sum of the rows of R in each cluster. Q (K, K), zero before: OUT."""
+    for i in range(R.shape[0]):
+        for k in range(R.shape[1]):
+            Q[labels[i], k] += R[i, k]
+
+
+@jit
+def unit_flow(R, members, start, stop, flow):
+    """The mass between a unit and each cluster: the sum of the rows of R. flow (K): OUT."""
+    for k in range(R.shape[1]):
+        flow[k] = 0.0
+    for t in range(start, stop):
+        for k in range(R.shape[1]):
+            flow[k] += R[members[t], k]
+
+
+@jit
+def joining_gains(
+    inner, mass, out, into, own, reversible, Q, hQ, p, gain, gain_p, Q0, h0
+):  # fmt: skip
+    """What a unit adds to the sums of h(Q) and h(p) by being in each cluster.
+
+    The unit is in cluster own now. out and into (K) are its masses to and from the clusters, inner
+    the mass from itself to itself; Q0 and h0 (K, K) hold Q and h(Q) without it. gain, gain_p: OUT.
+    """
+    n_clusters = p.shape[0]
+    for k in range(n_clusters):
+        for z in range(n_clusters):
+            Q0[k, z] = Q[k, z]
+            h0[k, z] = hQ[k, z]
+    for z in range(n_clusters):
+        Q0[own, z] -= out[z]
+        Q0[z, own] -= into[z]
+    Q0[own, own] += inner
+    for z in range(n_clusters):
+        h0[own, z] = plogp(Q0[own, z])
+        h0[z, own] = plogp(Q0[z, own])
+    out[own] -= inner
+    into[own] -= inner if not reversible else 0.0  # out and into are one array then
+    for k in range(n_clusters):
+        change = 0.0
+        for z in range(n_clusters):
+            if z == k:
+                continue
+            if out[z] > 0.0:
+                change += plogp(Q0[k, z] + out[z]) - h0[k, z]
+            if not reversible and into[z] > 0.0:
+                change += plogp(Q0[z, k] + into[z]) - h0[z, k]
+        if reversible:
+            change *= 2.0
+        gain[k] = change + plogp(Q0[k, k] + out[k] + into[k] + inner) - h0[k, k]
+        rest = p[k] - mass if k == own else p[k]
+        gain_p[k] = plogp(rest + mass) - plogp(rest)
+    out[own] += inner
+    into[own] += inner if not reversible else 0.0
+
+
+@jit
+def shift_joint(inner, mass, out, into, own, best, Q, hQ, p):
+    """Move a unit from cluster own to best in Q, h(Q) and p. Q, hQ, p: OUT."""
+    n_clusters = p.shape[0]
+    for z in range(n_clusters):
+        Q[own, z] -= out[z]
+        Q[z, own] -= into[z]
+    Q[own, own] += inner
+    for z in range(n_clusters):
+        Q[best, z] += out[z] - (inner if z == own else 0.0)
+        Q[z, best] += into[z] - (inner if z == own else 0.0)
+    Q[best, best] += inner
+    p[own] -= mass
+    p[best] += mass
+    for z in range(n_clusters):
+        for k in (own, best):
+            Q[k, z] = max(Q[k, z], 0.0)
+            Q[z, k] = max(Q[z, k], 0.0)
+            hQ[k, z] = plogp(Q[k, z])
+            hQ[z, k] = plogp(Q[z, k])
+
+
+# Statements
+
+
+@jit
+def broken_weights(
+    u, labels, partner_span, partner, partner_weight, rival_span, rival, rival_weight,
+    place, price, rival_mass, cost,
+):  # fmt: skip
+    """The weight of the statements that unit u breaks in each cluster, up to a constant.
+
+    Partners: weights above zero cannot be with u, below zero must. Rivals: units with a label of
+    one vocabulary, of which no two belong together; rival_mass (vocabularies, K) is their weight in
+    each cluster. price[place[u]] is added as it is. Unassigned units (-1) count nowhere. cost: OUT.
+    """
+    n_clusters = cost.shape[0]
+    for k in range(n_clusters):
+        cost[k] = 0.0 if place[u] < 0 else price[place[u], k]
+    for t in range(partner_span[u], partner_span[u + 1]):
+        if labels[partner[t]] >= 0:
+            cost[labels[partner[t]]] += partner_weight[t]
+    for t in range(rival_span[u], rival_span[u + 1]):
+        w = rival_weight[t]
+        for k in range(n_clusters):
+            others = rival_mass[rival[t], k]
+            if k == labels[u]:
+                others -= w
+            cost[k] += w * others
+
+
+@jit
+def choose(cost, change, own, hard, penalty):
+    """The best cluster for a unit, own unless another is better; ties go to the lowest.
+
+    Hard: among the clusters that break the least, the one of lowest cost. Soft: the lowest sum.
+    """
+    n_clusters = cost.shape[0]
+    least = cost[0]
+    for k in range(1, n_clusters):
+        least = min(least, cost[k])
+    slack = 1e-9 * (1.0 + abs(least))
+    best = -1
+    if hard:
+        if cost[own] <= least + slack:
+            best = own
+        for k in range(n_clusters):
+            if cost[k] <= least + slack and (best < 0 or change[k] < change[best] - 1e-12):
+                best = k
+        return best
+    best = own
+    for k in range(n_clusters):
+        if change[k] + penalty * cost[k] < change[best] + penalty * cost[best] - 1e-12:
+            best = k
+    return best
+
+
+@jit
+def move_rivals(u, rival_span, rival, rival_weight, own, best, rival_mass):
+    """Take the labels of unit u along. rival_mass: OUT."""
+    for t in range(rival_span[u], rival_span[u + 1]):
+        if own >= 0:
+            rival_mass[rival[t], own] -= rival_weight[t]
+        rival_mass[rival[t], best] += rival_weight[t]
+
+
+# Dense chains
+
+
+@jit
+def sum_rows(J, members, start, stop, column):
+    """The sum of some rows of J. column (n): OUT."""
+    n = J.shape[0]
+    for i in range(n):
+        column[i] = 0.0
+    for t in range(start, stop):
+        for i in range(n):
+            column[i] += J[members[t], i]
+
+
+@jit
+def row_gain_dense(column, sign, R, logs, inverse, k, part, total):
+    """The change of the sum of h(R[:, k]) when sign * column is added to it.
+
+    With x = c / R it is c (log2 R + (1 + x) ln(1 + x) / x log2 e), by a series where x is small.
+    logs is log2 R + log2 e, inverse 1 / R (huge where R is zero). part, total (LANES): scratch.
+    """
+    n = column.shape[0]
+    for lane in range(LANES):
+        total[lane] = 0.0
+    rest = 0.0
+    for first in range(0, n, LANES):
+        width = min(LANES, n - first)
+        n_far = 0
+        for lane in range(width):
+            c = sign * column[first + lane]
+            x = c * inverse[first + lane, k]
+            n_far += abs(x) > NEAR
+            tail = x * (1 / 12.0 - x * (1 / 20.0 - x * (1 / 30.0 - x / 42.0)))
+            part[lane] = c * (logs[first + lane, k] + LOG2_E * x * (0.5 - x * (1 / 6.0 - tail)))
+        if n_far:
+            for lane in range(width):
+                c = sign * column[first + lane]
+                if abs(c * inverse[first + lane, k]) > NEAR:
+                    r = R[first + lane, k]
+                    part[lane] = 0.0
+                    rest += plogp(r + c) - r * (logs[first + lane, k] - LOG2_E)
+        for lane in range(width):
+            total[lane] += part[lane]
+    for lane in range(LANES):
+        rest += total[lane]
+    return rest
+
+
+@jit
+def refresh_logs(R, k, logs, inverse):
+    """log2 R + log2 e and 1 / R of a column, as `row_gain_dense` takes them. logs, inverse: OUT."""
+    for i in range(R.shape[0]):
+        if R[i, k] > 1e-300:
+            logs[i, k] = np.log2(R[i, k]) + LOG2_E
+            inverse[i, k] = 1.0 / R[i, k]
+        else:
+            R[i, k] = 0.0
+            logs[i, k] = LOG2_E
+            inverse[i, k] = 1e300
+
+
+@jit
+def add_column(column, own, best, R):
+    """Move a column of J from cluster own to best. R: OUT."""
+    for i in range(R.shape[0]):
+        R[i, own] = max(R[i, own] - column[i], 0.0)
+        R[i, best] += column[i]
+
+
+@jit
+def changes_dense(
+    Jt, members, span, inner, mass, u, own, beta, reversible, R, T, Q, hQ, p, logs, inverse,
+    change, out, into, column, small, lanes,
+):  # fmt: skip
+    """C_beta with unit u in each cluster, up to a constant. change (K): OUT.
+
+    Left for `shift_joint` and `add_column`: out and into (K) and, unless beta is 1/2, column (n).
+    small (2K + 2, K) and lanes (2, LANES): scratch.
+    """
+    n_clusters = p.shape[0]
+    gain, gain_p = small[0], small[1]
+    unit_flow(R, members, span[u], span[u + 1], out)
+    if not reversible:
+        unit_flow(T, members, span[u], span[u + 1], into)
+    joining_gains(
+        inner[u], mass[u], out, into, own, reversible, Q, hQ, p, gain, gain_p,
+        small[2 : 2 + n_clusters], small[2 + n_clusters :],
+    )  # fmt: skip
+    for k in range(n_clusters):
+        change[k] = -(1.0 - beta) * (gain[k] - 2.0 * gain_p[k])
+    if beta == 0.5:
+        return
+    sum_rows(Jt, members, span[u], span[u + 1], column)
+    for k in range(n_clusters):
+        sign = -1.0 if k == own else 1.0
+        rows = sign * row_gain_dense(column, sign, R, logs, inverse, k, lanes[0], lanes[1])
+        change[k] += (1.0 - 2.0 * beta) * (rows - gain_p[k])
+
+
+@jit
+def sweep_dense(
+    J, Jt, members, span, inner, mass,
+    partner_span, partner, partner_weight, rival_span, rival, rival_weight, place, price,
+    beta, reversible, hard, penalty, keep_all,
+    labels, counts, R, T, Q, hQ, p, rival_mass, logs, inverse,
+):  # fmt: skip
+    """Move every unit, in order, to its best cluster; the number of units that moved.
+
+    labels, counts (units), R, T, Q, hQ, p, rival_mass, logs, inverse: OUT. With keep_all the last
+    unit of a cluster stays.
+    """
+    n, n_clusters = R.shape
+    out, change, cost = np.zeros(n_clusters), np.zeros(n_clusters), np.zeros(n_clusters)
+    into = out if reversible else np.zeros(n_clusters)
+    small, column, lanes = np.zeros((2 * n_clusters + 2, n_clusters)), np.zeros(n), np.zeros((2, LANES))
+    n_moves = 0
+    for u in range(labels.shape[0]):
+        own = labels[u]
+        if keep_all and counts[own] == 1:
+            continue
+        changes_dense(
+            Jt, members, span, inner, mass, u, own, beta, reversible, R, T, Q, hQ, p, logs,
+            inverse, change, out, into, column, small, lanes,
+        )  # fmt: skip
+        broken_weights(
+            u, labels, partner_span, partner, partner_weight, rival_span, rival, rival_weight,
+            place, price, rival_mass, cost,
+        )  # fmt: skip
+        best = choose(cost, change, own, hard, penalty)
+        if best == own:
+            continue
+        n_moves += 1
+        labels[u] = best
+        counts[own] -= 1
+        counts[best] += 1
+        shift_joint(inner[u], mass[u], out, into, own, best, Q, hQ, p)
+        move_rivals(u, rival_span, rival, rival_weight, own, best, rival_mass)
+        if beta == 0.5:
+            sum_rows(Jt, members, span[u], span[u + 1], column)
+        add_column(column, own, best, R)
+        if beta != 0.5:
+            refresh_logs(R, own, logs, inverse)
+            refresh_logs(R, best, logs, inverse)
+        if not reversible:
+            sum_rows(J, members, span[u], span[u + 1], column)
+            add_column(column, own, best, T)
+    return n_moves
+
+
+# Sparse chains
+
+
+@jit
+def gather_rows(data, indices, indptr, members, start, stop, column, touched):
+    """The sum of some rows of a CSR matrix: how many places of it are not zero.
+
+    column (n), which is zero before, and touched (n), the places: OUT.
+    """
+    n_touched = 0
+    for t in range(start, stop):
+        for e in range(indptr[members[t]], indptr[members[t] + 1]):
+            i = indices[e]
+            if column[i] == 0.0 and data[e] != 0.0:
+                touched[n_touched] = i
+                n_touched += 1
+            column[i] += data[e]
+    return n_touched
+
+
+@jit
+def row_gains_sparse(column, touched, n_touched, own, R, rows):
+    """What a unit adds to the sum of h(R) by being in each cluster. rows (K): OUT."""
+    n_clusters = R.shape[1]
+    for k in range(n_clusters):
+        rows[k] = 0.0
+    for t in range(n_touched):
+        i = touched[t]
+        c = column[i]
+        alone = plogp(c)
+        for k in range(n_clusters):
+            r = R[i, k]
+            if k == own:
+                r -= c
+            # Most rows have no mass in most clusters: one logarithm then serves them all.
+            rows[k] += plogp(r + c) - plogp(r) if r > 0.0 else alone
+
+
+@jit
+def scatter_rows(column, touched, n_touched, own, best, R):
+    """Move a gathered column of J from cluster own to best. R: OUT."""
+    for t in range(n_touched):
+        i = touched[t]
+        left = R[i, own] - column[i]
+        # What rounding leaves of a cluster that a row no longer reaches is nothing.
+        R[i, own] = left if left > 1e-13 * column[i] else 0.0
+        R[i, best] += column[i]
+
+
+@jit
+def clear(column, touched, n_touched):
+    """Make a gathered column zero again. column: OUT."""
+    for t in range(n_touched):
+        column[touched[t]] = 0.0
+
+
+@jit
+def changes_sparse(
+    data_t, indices_t, indptr_t, members, span, inner, mass, u, own, beta, reversible,
+    R, T, Q, hQ, p, change, out, into, column, touched, small,
+):  # fmt: skip
+    """The same for a chain in CSR form; returns how many places of column are in use."""
+    n_clusters = p.shape[0]
+    gain, gain_p = small[0], small[1]
+    unit_flow(R, members, span[u], span[u + 1], out)
+    if not reversible:
+        unit_flow(T, members, span[u], span[u + 1], into)
+    joining_gains(
+        inner[u], mass[u], out, into, own, reversible, Q, hQ, p, gain, gain_p,
+        small[2 : 2 + n_clusters], small[2 + n_clusters :],
+    )  # fmt: skip
+    for k in range(n_clusters):
+        change[k] = -(1.0 - beta) * (gain[k] - 2.0 * gain_p[k])
+    if beta == 0.5:
+        return 0
+    n_touched = gather_rows(
+        data_t, indices_t, indptr_t, members, span[u], span[u + 1], column, touched
+    )
+    row_gains_sparse(column, touched, n_touched, own, R, gain)
+    for k in range(n_clusters):
+        change[k] += (1.0 - 2.0 * beta) * (gain[k] - gain_p[k])
+    return n_touched
+
+
+@jit
+def sweep_sparse(
+    data, indices, indptr, data_t, indices_t, indptr_t, members, span, inner, mass,
+    partner_span, partner, partner_weight, rival_span, rival, rival_weight, place, price,
+    beta, reversible, hard, penalty, keep_all,
+    labels, counts, R, T, Q, hQ, p, rival_mass,
+):  # fmt: skip
+    """`sweep_dense` for a chain in CSR form, with its transpose."""
+    n, n_clusters = R.shape
+    out, change, cost = np.zeros(n_clusters), np.zeros(n_clusters), np.zeros(n_clusters)
+    into = out if reversible else np.zeros(n_clusters)
+    small = np.zeros((2 * n_clusters + 2, n_clusters))
+    column, touched = np.zeros(n), np.zeros(n, dtype=np.int64)
+    n_moves = 0
+    for u in range(labels.shape[0]):
+        own = labels[u]
+        if keep_all and counts[own] == 1:
+            continue
+        n_touched = changes_sparse(
+            data_t, indices_t, indptr_t, members, span, inner, mass, u, own, beta, reversible,
+            R, T, Q, hQ, p, change, out, into, column, touched, small,
+        )  # fmt: skip
+        broken_weights(
+            u, labels, partner_span, partner, partner_weight, rival_span, rival, rival_weight,
+            place, price, rival_mass, cost,
+        )  # fmt: skip
+        best = choose(cost, change, own, hard, penalty)
+        if best != own:
+            n_moves += 1
+            labels[u] = best
+            counts[own] -= 1
+            counts[best] += 1
+            shift_joint(inner[u], mass[u], out, into, own, best, Q, hQ, p)
+            move_rivals(u, rival_span, rival, rival_weight, own, best, rival_mass)
+            if beta == 0.5:
+                n_touched = gather_rows(
+                    data_t, indices_t, indptr_t, members, span[u], span[u + 1], column, touched
+                )
+            scatter_rows(column, touched, n_touched, own, best, R)
+            if not reversible:
+                clear(column, touched, n_touched)
+                n_touched = gather_rows(
+                    data, indices, indptr, members, span[u], span[u + 1], column, touched
+                )
+                scatter_rows(column, touched, n_touched, own, best, T)
+        clear(column, touched, n_touched)
+    return n_moves
+
+
+@jit
+def inner_masses(data, indices, indptr, unit, inner):
+    """The mass that stays within each unit, of a CSR matrix. inner (units), zero before: OUT."""
+    for i in range(indptr.shape[0] - 1):
+        for e in range(indptr[i], indptr[i + 1]):
+            if unit[indices[e]] == unit[i]:
+                inner[unit[i]] += data[e]
+
+
+@jit
+def inner_masses_dense(J, members, span, inner):
+    """The mass that stays within each unit. inner (units): OUT."""
+    for u in range(inner.shape[0]):
+        inner[u] = 0.0
+        for s in range(span[u], span[u + 1]):
+            for t in range(span[u], span[u + 1]):
+                inner[u] += J[members[s], members[t]]
+
+
+# Starts
+
+
+@jit
+def colour(
+    partner_span, partner, partner_weight, rival_span, rival, rival_weight, place, price,
+    random_labels, labels, rival_mass,
+):  # fmt: skip
+    """The paper's greedy colouring: units in order, each the first colour that breaks the least.
+
+    A unit without statements takes its random label. labels (-1 before), rival_mass: OUT.
+    """
+    cost = np.zeros(rival_mass.shape[1])
+    for u in range(labels.shape[0]):
+        n_said = partner_span[u + 1] - partner_span[u] + rival_span[u + 1] - rival_span[u]
+        best = random_labels[u]
+        if n_said > 0 or place[u] >= 0:
+            broken_weights(
+                u, labels, partner_span, partner, partner_weight, rival_span, rival,
+                rival_weight, place, price, rival_mass, cost,
+            )  # fmt: skip
+            best = 0
+            for k in range(1, cost.shape[0]):
+                if cost[k] < cost[best] - 1e-12:
+                    best = k
+        labels[u] = best
+        move_rivals(u, rival_span, rival, rival_weight, -1, best, rival_mass)
+
+
+@jit
+def repair(
+    partner_span, partner, partner_weight, rival_span, rival, rival_weight, place, price,
+    wish, labels, rival_mass,
+):  # fmt: skip
+    """Colour the units that are not coloured yet (-1), each as it wishes where it is free to.
+
+    In the order of DSATUR: next comes the unit with the most partners that are coloured already,
+    then the one with the clearest wish. wish (units, K) is larger for a better cluster. A unit takes
+    the best one for it among those that break the least. labels, rival_mass: OUT.
+    """
+    n_clusters = rival_mass.shape[1]
+    cost = np.zeros(n_clusters)
+    pressed = np.zeros(labels.shape[0], dtype=np.int64)
+    clear_wish = np.zeros(labels.shape[0])
+    heap = [(0, 0.0, 0)]
+    heapq.heappop(heap)
+    for u in range(labels.shape[0]):
+        if labels[u] >= 0:
+            continue
+        first, second = -np.inf, -np.inf
+        for k in range(n_clusters):
+            if wish[u, k] > first:
+                first, second = wish[u, k], first
+            elif wish[u, k] > second:
+                second = wish[u, k]
+        clear_wish[u] = first - second if n_clusters > 1 else 0.0
+        for t in range(partner_span[u], partner_span[u + 1]):
+            pressed[u] += labels[partner[t]] >= 0
+        heapq.heappush(heap, (-pressed[u], -clear_wish[u], u))
+    while len(heap) > 0:
+        n_pressing, _, u = heapq.heappop(heap)
+        if labels[u] >= 0 or -n_pressing != pressed[u]:
+            continue  # an older entry of the same unit
+        broken_weights(
+            u, labels, partner_span, partner, partner_weight, rival_span, rival, rival_weight,
+            place, price, rival_mass, cost,
+        )  # fmt: skip
+        best = 0
+        for k in range(1, n_clusters):
+            is_less = cost[k] < cost[best] - 1e-12
+            if is_less or (cost[k] <= cost[best] + 1e-12 and wish[u, k] > wish[u, best]):
+                best = k
+        labels[u] = best
+        move_rivals(u, rival_span, rival, rival_weight, -1, best, rival_mass)
+        for t in range(partner_span[u], partner_span[u + 1]):
+            v = partner[t]
+            if labels[v] < 0:
+                pressed[v] += 1
+                heapq.heappush(heap, (-pressed[v], -clear_wish[v], v))
+
+
+# Stationary distributions
+
+
+@jit
+def eliminate_states(P, masses):
+    """The stationary distribution of an irreducible chain, by Grassmann, Taksar and Heyman.
+
+    States are taken out one by one, without a subtraction, so that every entry is exact to its last
+    digits even where the chain is nearly reducible. P is used up. masses (n): OUT.
+    """
+    n = P.shape[0]
+    for last in range(n - 1, 0, -1):
+        leaving = 0.0
+        for j in range(last):
+            leaving += P[last, j]
+        for i in range(last):
+            P[i, last] /= leaving
+        for i in range(last):
+            if P[i, last] > 0.0:
+                for j in range(last):
+                    P[i, j] += P[i, last] * P[last, j]
+    masses[0] = 1.0
+    total = 1.0
+    for k in range(1, n):
+        masses[k] = 0.0
+        for i in range(k):
+            masses[k] += masses[i] * P[i, k]
+        total += masses[k]
+    for k in range(n):
+        masses[k] /= total
