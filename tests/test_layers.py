@@ -8,11 +8,11 @@ import pytest
 import sidelight
 
 SOURCE = Path(sidelight.__file__).parent
-BASE = {"exceptions", "_random"}  # numpy and nothing else
+BASE = {"exceptions", "_random", "_writing"}  # numpy and nothing else
 USES = {
     "_kernels": set(),
     "side": BASE,
-    "results": {"side", *BASE},
+    "results": {"side", "report", *BASE},  # report: inside plot() and report()
     "blocks": {"_kernels", *BASE},
     "graph": {"side", "blocks", "_kernels", *BASE},
     "datasets": {"side", "blocks", *BASE},
@@ -27,7 +27,16 @@ HOMES = {
     "dask": {"blocks"},
     "faiss": {"graph"},
     "matplotlib": {"report"},
-    "sklearn": {"models", "metrics", "datasets", "_validation", "testing", "graph", "cli"},
+    "sklearn": {
+        "models",
+        "metrics",
+        "datasets",
+        "_validation",
+        "testing",
+        "graph",
+        "report",
+        "cli",
+    },
 }
 
 

@@ -6,7 +6,6 @@ import io
 import json
 import os
 import re
-import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain, compress, islice
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sidelight._writing import replacing
 from sidelight.exceptions import SideInformationError
 from sidelight.side import _frames
 from sidelight.side._cells import to_cell
@@ -168,7 +168,7 @@ def write(
     """
     path = Path(path)
     format = _format(path, format, _WRITTEN)
-    with _replacing(path, overwrite) as temporary:
+    with replacing(path, overwrite=overwrite, error=SideInformationError) as temporary:
         if format == "parquet":
             _write_parquet(side, temporary, path)
         elif format == "jsonl":
@@ -213,29 +213,6 @@ def _format(path: Path, format: str | None, allowed: Sequence[str]) -> str:
         f"{came} names no format; give format=, one of {', '.join(allowed)}, "
         f"or a suffix: {', '.join(s for s, f in _SUFFIXES.items() if f in allowed)}."
     )
-
-
-@contextmanager
-def _replacing(path: Path, overwrite: bool) -> Iterator[Path]:
-    """A temporary file beside the wanted one, which takes its place when all went well."""
-    target = Path(os.path.realpath(path))  # through a link, not instead of it
-    _refuse_existing(target, path, overwrite)
-    temporary = target.with_name(f".sidelight-{secrets.token_hex(8)}.tmp")
-    try:
-        yield temporary
-        _refuse_existing(target, path, overwrite)
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _refuse_existing(target: Path, path: Path, overwrite: bool) -> None:
-    if target.is_dir():
-        raise SideInformationError(f"{path} is a folder; give the name of a file.")
-    if target.exists() and not overwrite:
-        raise SideInformationError(
-            f"{path} exists already; give another name, or overwrite=True to replace it."
-        )
 
 
 # Out: columns as lists, then one C-level pass that joins them
