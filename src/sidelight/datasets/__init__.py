@@ -11,12 +11,14 @@ from sidelight.datasets._generators import (
     make_two_views,
 )
 from sidelight.datasets._load import Dataset, DatasetInfo, list_datasets, load
+from sidelight.datasets._tables import Table, read_table
 
 __all__ = [
     "Dataset",
     "DatasetInfo",
     "GaussianSample",
     "MergedGaussians",
+    "Table",
     "TwoViews",
     "list_datasets",
     "load",
@@ -25,4 +27,5 @@ __all__ = [
     "make_gaussian_mixture",
     "make_merged_gaussians",
     "make_two_views",
+    "read_table",
 ]
