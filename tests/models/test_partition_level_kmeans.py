@@ -16,7 +16,9 @@ from oracles import partition_level_objective
 from sidelight import PartitionLevelKMeans, SideInformation
 from sidelight.blocks import as_blocks, threads
 from sidelight.exceptions import DataError, SideInformationError, UnsupportedStatementError
-from sidelight.models import _partition_level_kmeans as steps
+from sidelight.models import _partition_level_run as steps
+from sidelight.models._centers import random_rows
+from sidelight.models._partition_level_kmeans import _from_labels
 from sidelight.models._statements import CannotLinks, LabelTable
 
 
@@ -54,14 +56,14 @@ def all_kinds(truth, seed=0, links=True):
 def problem_of(X, side, side_weight, weight=None):
     rows = as_blocks(X)
     said = LabelTable.of(side)
-    mean, _ = steps._spread(rows, weight)
+    mean, _ = steps.spread(rows, weight)
     links = CannotLinks.of(side, rows, weight, said, mean)
-    return steps._Problem(rows, weight, said, side_weight, links)
+    return steps.Problem(rows, weight, said, side_weight, links)
 
 
 def random_theta(problem, n_clusters, seed=0):
     rng = np.random.default_rng(seed)
-    return steps._Theta(
+    return steps.Theta(
         rng.normal(size=(n_clusters, problem.rows.n_features)),
         rng.random((n_clusters, problem.said.n_columns)),
     )
@@ -69,9 +71,9 @@ def random_theta(problem, n_clusters, seed=0):
 
 def value(problem, theta, labels):
     """J(labels, theta) by holding every row where it is."""
-    state = steps._State(labels.astype(np.int32), np.full(len(labels), np.inf))
-    tally = steps._count(problem, labels, len(theta.centers))
-    tally = steps._assign(problem, theta, state, tally)
+    state = steps.State(labels.astype(np.int32), np.full(len(labels), np.inf))
+    tally = steps.count(problem, labels, len(theta.centers))
+    tally = steps.assign(problem, theta, state, tally)
     return steps._objective(problem, theta, tally, state)
 
 
@@ -105,11 +107,11 @@ def test_j_carried_on_by_its_changes_is_j_by_definition_after_every_iteration(li
     side = all_kinds(truth, links=links)
     problem = problem_of(X, side, 4.0)
     theta = random_theta(problem, 6)
-    full = steps._run(problem, theta, 300)
+    full = steps.iterate(problem, theta, 300)
     assert full.converged
     assert full.n_iter > 5
     for max_iter in range(2, full.n_iter + 1):
-        run = steps._run(problem, theta, max_iter)
+        run = steps.iterate(problem, theta, max_iter)
         assert_allclose(run.history, full.history[:max_iter], rtol=1e-9)
         assert_allclose(run.history[-1], value(problem, run.theta, run.labels), rtol=1e-9)
     expected = partition_level_objective(X, full.labels, side, 4.0)
@@ -135,8 +137,8 @@ def test_assignment_minimises_j_for_fixed_parameters():
     X, truth = blobs(n=60)
     problem = problem_of(X, all_kinds(truth[:60], links=False), 2.0)
     theta = random_theta(problem, 4)
-    state = steps._State.new(60)
-    best = steps._objective(problem, theta, steps._assign(problem, theta, state), state)
+    state = steps.State.new(60)
+    best = steps._objective(problem, theta, steps.assign(problem, theta, state), state)
     for i, k in product(range(60), range(4)):
         other = state.labels.copy()
         other[i] = k
@@ -147,11 +149,11 @@ def test_update_minimises_j_for_a_fixed_partition():
     X, truth = blobs(n=80)
     problem = problem_of(X, all_kinds(truth, links=False), 2.0)
     labels = np.random.default_rng(0).integers(4, size=80)
-    theta = steps._from_labels(labels, problem, 4)
+    theta = _from_labels(labels, problem, 4)
     best = value(problem, theta, labels)
     rng = np.random.default_rng(1)
     for _ in range(50):
-        shaken = steps._Theta(*(t + rng.normal(scale=0.05, size=t.shape) for t in theta))
+        shaken = steps.Theta(*(t + rng.normal(scale=0.05, size=t.shape) for t in theta))
         assert value(problem, shaken, labels) > best
     side = all_kinds(truth, links=False)
     assert_allclose(best, partition_level_objective(X, labels, side, 2.0), rtol=1e-9)
@@ -168,16 +170,16 @@ def test_rows_skipped_by_bounds_change_nothing():
     X, truth = blobs(n=3000, scale=0.8)
     problem = problem_of(X, all_kinds(truth, links=False), 2.0)
     theta = random_theta(problem, 7)
-    run = steps._run(problem, theta, 300)
-    state = steps._State.new(len(X))
+    run = steps.iterate(problem, theta, 300)
+    state = steps.State.new(len(X))
     labels = state.labels.copy()
     for n_iter in range(1, 301):  # noqa: B007
-        tally = steps._assign(problem, theta, steps._State.new(len(X)))
-        steps._assign(problem, theta, state)
+        tally = steps.assign(problem, theta, steps.State.new(len(X)))
+        steps.assign(problem, theta, state)
         if (labels == state.labels).all():
             break
         labels = state.labels.copy()
-        theta = steps._update(tally, theta)
+        theta = steps.update(tally, theta)
     assert run.n_iter == n_iter
     assert_array_equal(run.labels, labels)
     assert_allclose(run.theta.centers, theta.centers, rtol=1e-9)
@@ -194,13 +196,13 @@ def test_fall_of_j_by_relocation_is_the_recomputed_one(kind):
     weight = np.random.default_rng(2).uniform(0.1, 2, size=len(X))
     problem = problem_of(X if kind == "dense" else sparse.csr_array(X), side, 3.0, weight)
     labels = np.random.default_rng(3).integers(5, size=len(X)).astype(np.int32)
-    state = steps._State(labels.copy(), np.full(len(X), np.inf))
-    tally = steps._count(problem, labels, 5)
+    state = steps.State(labels.copy(), np.full(len(X), np.inf))
+    tally = steps.count(problem, labels, 5)
     n_moved, after = steps._relocate(problem, tally, state)
     assert n_moved == (labels != state.labels).sum() > 0
     before = partition_level_objective(X, labels, side, 3.0, weight)
     expected = before - partition_level_objective(X, state.labels, side, 3.0, weight)
-    again = steps._count(problem, state.labels, 5)
+    again = steps.count(problem, state.labels, 5)
     for moved, recomputed in zip(after[2:], again[2:], strict=True):
         assert_allclose(moved, recomputed, rtol=1e-9, atol=1e-9)
     sums = (tally.sums - tally.counts[:, None] * problem.links.shift).T.copy()
@@ -489,7 +491,7 @@ def test_random_rows_are_different_and_follow_the_weights():
     weight = np.r_[np.zeros(5), np.ones(5)]
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        drawn = steps.random_rows(as_blocks(X), weight, 5, rng).ravel()
+        drawn = random_rows(as_blocks(X), weight, 5, rng).ravel()
         assert sorted(drawn) == [5, 6, 7, 8, 9]
 
 
