@@ -3,6 +3,7 @@ import pickle
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -97,6 +98,12 @@ def test_labels_of_several_vocabularies_are_not_mixed_up():
         (lambda s: s.from_pairs(must=[(0, 1)], n_samples=3, weight="heavy"), "numbers"),
         (lambda s: s.from_pairs(must=[(0, 1)], n_samples=3, weight=[1, 2]), "shape"),
         (lambda s: s.from_pairs(must=[(0, 1, 2)], n_samples=3), "list of pairs"),
+        (
+            lambda s: s.from_pairs(must=(0, 1), n_samples=3),
+            r"must is \(0, 1\); give a list of pairs",
+        ),
+        (lambda s: s.from_pairs(must=np.array([0, 1]), n_samples=3), "list of pairs"),
+        (lambda s: s.from_pairs(must=["ab"], index=["a", "b"]), "list of pairs"),
         (lambda s: s.from_pairs(must=[(0, 0.5)], n_samples=3), "no whole numbers"),
         (lambda s: s.from_pairs(must=[("a", "b")], n_samples=3), "give index="),
         (lambda s: s.from_pairs(must=[(0, 1)]), "n_samples="),
@@ -116,6 +123,8 @@ def test_labels_of_several_vocabularies_are_not_mixed_up():
         (lambda s: s.from_graphs(must=np.eye(3)), "paired with itself"),
         (lambda s: s.from_graphs(must=np.ones((2, 3))), "square"),
         (lambda s: s.from_graphs(must=[[0, 1], [2, 0]]), "not symmetric"),
+        (lambda s: s.from_graphs(must=np.array([0, 1])), "square"),
+        (lambda s: s.from_graphs(must=np.array([["a", "b"], ["b", "a"]])), "no matrix of numbers"),
         (lambda s: s.from_graphs(), "at least one"),
         (lambda s: s.from_graphs(must=[[0, -1], [-1, 0]]), "negative"),
     ],
@@ -155,6 +164,30 @@ def test_graphs_go_out_and_come_back_with_repeated_pairs_added_up():
     back = SideInformation.from_graphs(must, cannot)
     assert back == SideInformation.from_pairs([(0, 1)], [(1, 2)], weight=[3, 0.5], n_samples=4)
     assert SideInformation.from_graphs(sparse.tril(must), sparse.triu(cannot)) == back
+
+
+def test_a_graph_with_stored_zeros_is_read_and_left_as_it_is():
+    rows, columns = np.array([0, 0, 1, 2]), np.array([1, 2, 0, 0])
+    graph = sparse.csr_array((np.array([1.0, 0, 1, 0]), (rows, columns)), shape=(3, 3))
+    before = graph.copy()
+    assert SideInformation.from_graphs(graph).must.tolist() == [[0, 1]]
+    assert graph.nnz == 4
+    assert graph.indptr.tolist() == before.indptr.tolist()
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        np.array([[0, 1], [1, 2]], dtype=np.int8),
+        pd.DataFrame({"from": [0, 1], "to": [1, 2]}),
+        pl.DataFrame({"from": [0, 1], "to": [1, 2]}),
+        zip([0, 1], [1, 2], strict=True),
+        ((0, 1), (1, 2)),
+        [np.array([0, 1]), [1.0, 2]],
+    ],
+)
+def test_pairs_come_in_every_shape(pairs):
+    assert SideInformation.from_pairs(pairs, n_samples=3).must.tolist() == [[0, 1], [1, 2]]
 
 
 def test_annotators_kinds_and_vocabularies_can_be_chosen():

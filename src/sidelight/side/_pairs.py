@@ -13,23 +13,38 @@ from sidelight.side._statements import Ints
 
 def pair_columns(pairs: Any, kind: str) -> tuple[NDArray[Any], NDArray[Any]]:
     """The two columns of a list of pairs, which may hold positions or ids."""
-    if pairs is None or len(pairs) == 0:
-        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    if not isinstance(pairs, np.ndarray):
-        pairs = list(map(tuple, pairs))
-        if {len(pair) for pair in pairs} == {2}:
-            first, second = zip(*pairs, strict=True)
-            return _row_column(first), _row_column(second)
-    pairs = np.asarray(pairs) if isinstance(pairs, np.ndarray) else np.empty((0, 0))
-    if pairs.ndim != 2 or pairs.shape[1] != 2:
-        raise SideInformationError(f"{kind} is a list of pairs (i, j), or an array of two columns.")
-    return pairs[:, 0], pairs[:, 1]
+    nothing: Ints = np.empty(0, dtype=np.int64)
+    if pairs is None:
+        return nothing, nothing
+    if hasattr(pairs, "__array__"):  # an array, or a data frame of two columns
+        table = np.asarray(pairs)
+        if table.ndim == 2 and table.shape[1] == 2:
+            return table[:, 0], table[:, 1]
+        listed = [None] * table.size
+    else:
+        listed = list(pairs)
+    if not listed:
+        return nothing, nothing
+    try:
+        rows = list(map(tuple, listed))
+    except TypeError:  # numbers where pairs should be
+        rows = []
+    if set(map(len, rows)) != {2} or str in set(map(type, listed)):  # "ab" is no pair of a and b
+        raise SideInformationError(
+            f"{kind} is {pairs!r:.60}; give a list of pairs [(i, j), ...], or two columns."
+        )
+    first, second = zip(*rows, strict=True)
+    return _row_column(first), _row_column(second)
 
 
 def _row_column(rows: tuple[Any, ...]) -> NDArray[Any]:
     column = as_column(rows)
-    kinds = set(map(type, rows))
-    return column.astype(np.int64) if kinds <= {int, np.int64, np.int32} else column
+    if not set(map(type, rows)) <= {int, np.int64, np.int32}:
+        return column
+    try:
+        return column.astype(np.int64)
+    except OverflowError:  # the gate will say that there is no such row
+        return column
 
 
 def concatenate(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
@@ -46,8 +61,14 @@ def graph_edges(graph: Any, kind: str) -> tuple[Ints, Ints, NDArray[np.float64],
     if graph is None:
         nothing = np.empty(0, dtype=np.int64)
         return nothing, nothing, np.empty(0), None
-    matrix = sparse.csr_array(graph, dtype=np.float64)
-    if matrix.shape[0] != matrix.shape[1]:
+    try:
+        matrix = sparse.csr_array(graph, dtype=np.float64, copy=True)  # changed in place below
+    except (TypeError, ValueError) as error:
+        raise SideInformationError(
+            f"the {kind} graph is no matrix of numbers ({error}); "
+            "give a sparse matrix or an array with a row and a column for each row of the data."
+        ) from None
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise SideInformationError(
             f"the {kind} graph has shape {matrix.shape}; it has to be square."
         )
