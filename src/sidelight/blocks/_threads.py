@@ -13,6 +13,7 @@ from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
 
+_one_blas_thread: ContextVar[bool] = ContextVar("sidelight_one_blas_thread", default=False)
 _chosen: ContextVar[int | None] = ContextVar("sidelight_threads", default=None)
 
 
@@ -70,15 +71,33 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Give BLAS one thread, because its sums change with its threads.
+
+    Setting it takes as long as a pass over a thousand rows, so a model sets it once around its
+    loop; inside, it is free.
+    """
+    if _one_blas_thread.get():
+        yield
+        return
+    token = _one_blas_thread.set(True)
+    try:
+        with _controller().limit(limits=1, user_api="blas"):
+            yield
+    finally:
+        _one_blas_thread.reset(token)
+
+
 def in_order(function: Callable[[int], T], n_tasks: int) -> Iterator[T]:
     """``function(0), function(1), …`` in this order, computed by `n_threads` threads.
 
-    Kernels release the GIL, so plain threads use the cores; BLAS gets one thread, because its sums
-    change with its threads. A few results per thread are in flight, never all of them. The pool
-    lives for one call: one that outlives a fork would wait for threads that no longer exist.
+    Kernels release the GIL, so plain threads use the cores. A few results per thread are in flight,
+    never all of them. The pool lives for one call: one that outlives a fork would wait for threads
+    that no longer exist.
     """
     n_workers = min(n_threads(), n_tasks)
-    with _controller().limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         if n_workers <= 1:
             yield from map(function, range(n_tasks))
             return

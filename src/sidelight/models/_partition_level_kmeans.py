@@ -20,7 +20,8 @@ Departures from the paper, each settled by measurement or because the paper is s
   "Not class c" observes s_ic = 0 alone. Several vocabularies are several groups of columns.
 - A broken cannot-link costs lambda times its weight. The half-steps cannot repair one, so rows with
   cannot-links are moved one by one, by the exact change of J with everything re-estimated: a sweep
-  over them in every iteration. At the end no such move, and no half-step, lowers J.
+  over them in every iteration (measured: the same J and the same repairs as sweeps after each
+  convergence, in half the iterations). At the end no such move, and no half-step, lowers J.
 """
 
 import warnings
@@ -45,7 +46,7 @@ from sidelight._validation import (
     check_x,
     prepare,
 )
-from sidelight.blocks import Blocks, as_blocks
+from sidelight.blocks import Blocks, as_blocks, one_blas_thread
 from sidelight.exceptions import DataError, SideInformationError
 from sidelight.models._base import SideClusterer, leading_vocabulary, name_clusters
 from sidelight.models._centers import as_dense, draw, plus_plus, random_rows
@@ -259,7 +260,8 @@ class PartitionLevelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Si
             CannotLinks.of(side, rows, weight, said, mean),
         )
         starts = self._starts(problem, n_clusters, side, np.random.default_rng(seed))
-        best = self._best_run(problem, starts, smallest=1e-14 * (deviation or 1.0))
+        with one_blas_thread():
+            best = self._best_run(problem, starts, smallest=1e-14 * (deviation or 1.0))
         return self._publish_run(best, n_clusters, said, side, seed, problem.side_weight)
 
     def predict(self, X: Any) -> NDArray[np.int32]:

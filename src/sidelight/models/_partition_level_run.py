@@ -155,10 +155,8 @@ def _assign_again(
 
 def _drift(steps: Floats) -> Floats:
     """How much nearer a row may come to another centre than to its own when centres move so far."""
-    first = int(steps.argmax())
-    farthest_other = np.full(len(steps), steps[first])
-    farthest_other[first] = np.delete(steps, first).max(initial=0.0)
-    return steps + farthest_other
+    *_, second, first = np.sort(np.append(steps, 0.0))
+    return steps + np.where(steps == first, second, first)
 
 
 def _look(

@@ -26,6 +26,8 @@ class LabelTable(NamedTuple):
     entry: Ints
     weight: Floats
     vocabulary: Ints
+    first_column: Ints  # of each vocabulary
+    most_weight: float  # of all statements about one row
     column_names: list[tuple[Any, Any]]
 
     @classmethod
@@ -42,12 +44,16 @@ class LabelTable(NamedTuple):
         order = np.lexsort((said.weight, entry, said.i))
         stated, first = np.unique(said.i[order], return_index=True)
         shared = (*side.vocabularies, None)
+        _, first_column, number = np.unique(vocabulary, return_index=True, return_inverse=True)
+        per_row = np.add.reduceat(said.weight[order], first) if len(first) else np.zeros(1)
         return cls(
             stated,
             np.append(first, len(order)).astype(np.int64),
             entry[order],
             said.weight[order],
-            np.unique(vocabulary, return_inverse=True)[1].astype(np.int64),
+            number.astype(np.int64),
+            first_column,
+            float(per_row.max()),
             [(shared[v], side.classes[c]) for v, c in zip(vocabulary, class_code, strict=True)],
         )
 
@@ -61,13 +67,6 @@ class LabelTable(NamedTuple):
         """The row of each entry, ascending."""
         return np.repeat(self.stated, np.diff(self.span))
 
-    @property
-    def most_weight(self) -> float:
-        """The largest weight of all statements about one row."""
-        if not len(self.entry):
-            return 0.0
-        return float(np.add.reduceat(self.weight, self.span[:-1]).max())
-
     def within(self, start: int, stop: int) -> "LabelTable":
         """The statements about some rows, counted from the first of them."""
         a, b = np.searchsorted(self.stated, (start, stop))
@@ -77,8 +76,7 @@ class LabelTable(NamedTuple):
         """The sums over the columns of each vocabulary, standing in every one of its columns."""
         if not self.n_columns:
             return table
-        first = np.flatnonzero(np.diff(self.vocabulary, prepend=-1))
-        sums: Floats = np.add.reduceat(table, first, axis=1)[:, self.vocabulary]
+        sums: Floats = np.add.reduceat(table, self.first_column, axis=1)[:, self.vocabulary]
         return sums
 
 
