@@ -8,15 +8,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sidelight.models import PartitionLevelKMeans
+    from sidelight.models import BayesianMixture, PartitionLevelKMeans
     from sidelight.results import ClusterResult
     from sidelight.side import SideInformation
 
 __version__ = "0.1.0"
 
-__all__ = ["ClusterResult", "PartitionLevelKMeans", "SideInformation", "__version__"]
+__all__ = [
+    "BayesianMixture",
+    "ClusterResult",
+    "PartitionLevelKMeans",
+    "SideInformation",
+    "__version__",
+]
 
 _HOME = {
+    "BayesianMixture": "sidelight.models",
     "ClusterResult": "sidelight.results",
     "PartitionLevelKMeans": "sidelight.models",
     "SideInformation": "sidelight.side",

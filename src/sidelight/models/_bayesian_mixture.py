@@ -1,0 +1,454 @@
+"""Bayesian mixtures with statements.   A. Echraibi, J. Flocon-Cholet, S. Gosselin and S. Vaton,
+"Bayesian mixture models for semi-supervised clustering", 2019 (SS-DPGMM).
+
+Maximises the bound  sum_nk phi_nk (E log p(x_n | theta_k) + E log pi_k - log phi_nk)
+    - sum over must pairs  lambda_M w phi_n' V phi_m - sum over cannot pairs  lambda_C w phi_n' phi_m
+    - KL(q(pi) || p(pi)) - sum_k KL(q(theta_k) || p(theta_k))
+
+Paper          Here
+T              n_components
+phi_n          memberships; kept for rows with neighbours alone
+lambda, V      side_weight, potential
+gamma_1,2      stick_breaking
+L, nu, kappa   NormalWishart in _emissions/_gaussian.py
+
+Departures from the paper, each settled by measurement; ``as_published`` takes back the last five:
+- nu_k = nu_0 + N_k, without the printed + 1, which lowers the bound. The mean part of the KL
+  potential has its two halves and its kappa. Sticks are sorted by size. Rows with neighbours are
+  updated one after the other: all at once, two rows with a must-link swap places for ever.
+- V is frozen while the bound rises: V that follows the posterior is no coordinate ascent.
+- Statements are observations of the memberships, each right with odds e^lambda: every row has its
+  mixture weight. In the paper's random field rows with neighbours have none ("field").
+- Different labels repel. If only equal labels attract, merging two classes costs nothing.
+- A label weighs lambda as a whole, not lambda times the size of its group; with the latter, wrong
+  labels win as soon as there are many.
+- V is 1 for different components (Potts) by default; the KL potential is divided by its mean.
+- The prior knows the scale of the data; the K-means of the start measures in standard deviations
+  and begins at the labelled classes.
+"""
+
+import warnings
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.callback import with_callbacks
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from sidelight._kernels import bayesian_mixture as kernels
+from sidelight._validation import (
+    HasMethods,
+    Integral,
+    Interval,
+    Real,
+    StrOptions,
+    check_x,
+    prepare,
+)
+from sidelight.blocks import Block, Blocks, as_blocks
+from sidelight.models._base import SideClusterer, name_clusters
+from sidelight.models._bayesian_run import (
+    Problem,
+    Run,
+    Start,
+    Theta,
+    Weights,
+    finite_dirichlet,
+    log_densities,
+    row_evidence,
+    run,
+    stick_breaking,
+)
+from sidelight.models._bayesian_start import from_centers, from_labels, from_model, start_centers
+from sidelight.models._couplings import Couplings, Strength
+from sidelight.models._emissions import EMISSIONS, Emission
+from sidelight.side import SideInformation
+
+Floats = NDArray[np.float64]
+
+
+class BayesianMixture(SideClusterer):
+    """A mixture that finds the number of clusters, guided by labels and pairs that may be wrong.
+
+    ``n_components`` is an upper limit: components that the data do not need stay empty. Clusters
+    that nobody labelled are found like the others. A statement is evidence, worth ``side_weight``
+    nats; data that speak more loudly overrule it.
+
+    Parameters
+    ----------
+    n_components : int, default=10
+        The largest number of clusters.
+    emission : {"gaussian", "gaussian_diag"}, default="gaussian"
+        What rows of one cluster look like: Gaussians with full covariances (Normal-Wishart prior),
+        or with diagonal ones (Normal-Gamma).
+    weights : {"dirichlet_process", "dirichlet"}, default="dirichlet_process"
+        The prior of the mixture weights: stick-breaking, or a finite Dirichlet.
+    concentration : float, optional
+        Of that prior; larger means more clusters. By default 1 for the process and
+        1 / n_components for the finite Dirichlet.
+    potential : {"potts", "kl"}, default="potts"
+        What a broken must-link costs: the same in any two components, or in proportion to the
+        symmetric KL divergence of their posteriors.
+    statements : {"observed", "field"}, default="observed"
+        How statements enter. "observed": as noisy observations; a label counts ``side_weight`` as a
+        whole. "field": the paper's Markov random field; every pair of equal labels counts, the KL
+        potential is taken as it is, and rows with neighbours do not count in the mixture weights.
+    side_weight : float or dict, default=5.0
+        Nats per broken must-link or label: the log-odds that a statement is right (5: wrong in 1 of
+        150 cases). A dict gives one per annotator, with None for statements that name nobody.
+    cannot_weight : float or dict, optional
+        The same for cannot-links, different labels and negative labels; by default ``side_weight``.
+    prior : dict or "published", optional
+        Of the components, with some of the keys ``mean`` (default: the mean of the data),
+        ``mean_precision`` (kappa, 1), ``degrees_of_freedom`` (nu; the number of columns that vary,
+        1 if diagonal) and ``covariance``: what a cluster's covariance is expected to be, as a
+        factor of the columns' variances (1), as variances, or as a matrix. "published": unit scale
+        matrix, and the K-means centres of the start as means.
+    init : {"seeded", "k-means"}, array, or fitted model, default="seeded"
+        Where to start: K-means with ``n_components`` clusters, begun at the means of the labelled
+        classes ("seeded") or not. An array of shape (n_samples,) gives component numbers (−1 is
+        unknown), and a fitted BayesianMixture its components: a warm restart after a few more
+        statements.
+    n_init : int, default=3
+        The number of starts, of which the best by the bound is kept; a start that is given is tried
+        once.
+    max_iter : int, default=500
+        The limit on the iterations of one start.
+    tol : float, default=1e-6
+        A start has converged when an iteration gains less than this per row.
+    random_state : int, Generator or RandomState, optional
+        Source of the starts.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row: its most probable component.
+    cluster_names_ : ndarray of shape (n_clusters_,)
+        Names of the clusters: the given classes first, in sorted order, then new names.
+    n_clusters_ : int
+        The number of components that hold rows. All arrays below are about these.
+    weights_ : ndarray of shape (n_clusters_,)
+        Expected mixture weights. What they lack to 1 belongs to empty components.
+    means_ : ndarray of shape (n_clusters_, n_features)
+        Expected means.
+    covariances_ : ndarray of shape (n_clusters_, n_features, n_features) or (n_clusters_, \
+n_features)
+        Inverses of the expected precisions; 0 for constant columns.
+    objective_ : float
+        The bound, in nats, without the normaliser of the statements, which is constant: compare
+        bounds at equal weights of the statements.
+    history_ : ndarray
+        The bound after each iteration of the best start; it never falls. With the KL potential,
+        after each iteration since that potential was last computed.
+    n_iter_ : int
+        Iterations of the best start.
+    result_ : ClusterResult
+        All of this, with the broken statements and where it came from.
+
+    Notes
+    -----
+    Constant columns are left out: they say nothing about clusters. More classes than components,
+    labels used once, and more columns than rows are all normal. In the paper's "field" the omitted
+    normaliser is log Gamma, which depends on the potential and the number of labels alone. A row
+    with neighbours is moved one by one, in the order of the rows; the cost of an iteration grows
+    with n T d² (n T d if diagonal), plus T for every statement (T² with the KL potential).
+
+    References
+    ----------
+    A. Echraibi, J. Flocon-Cholet, S. Gosselin, S. Vaton. Bayesian mixture models for
+    semi-supervised clustering. 2019, hal-02372337.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sidelight import BayesianMixture
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(c, 0.5, (50, 2)) for c in (0, 4, 8)])
+    >>> model = BayesianMixture(random_state=0).fit(X)
+    >>> model.n_clusters_
+    3
+
+    Labels name clusters; one that nobody labelled is found all the same:
+
+    >>> y = np.full(150, None)
+    >>> y[[0, 1, 50, 51]] = ["low", "low", "middle", "middle"]
+    >>> model = BayesianMixture(random_state=0).fit(X, y)
+    >>> model.cluster_names_[model.labels_[[2, 60, 120]]].tolist()
+    ['low', 'middle', 'new 1']
+
+    One annotator is right nearly always, another hardly more often than by chance:
+
+    >>> model = BayesianMixture(side_weight={"ann": 5.0, "bob": 0.2})
+    """
+
+    accepts = ("must", "cannot", "label", "not_label")
+    repetition = "adds"
+    contradictions = "tolerated"
+    objective_sense = "max"
+    _published: ClassVar[dict[str, Any]] = {
+        "weights": "dirichlet",
+        "potential": "kl",
+        "statements": "field",
+        "side_weight": 1e-3,
+        "cannot_weight": 0.0,
+        "prior": "published",
+        "init": "k-means",
+        "n_init": 1,
+    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "emission": [StrOptions(set(EMISSIONS))],
+        "weights": [StrOptions({"dirichlet_process", "dirichlet"})],
+        "concentration": [Interval(Real, 0, None, closed="neither"), None],
+        "potential": [StrOptions({"potts", "kl"})],
+        "statements": [StrOptions({"observed", "field"})],
+        "side_weight": [Interval(Real, 0, None, closed="left"), dict],
+        "cannot_weight": [Interval(Real, 0, None, closed="left"), dict, None],
+        "prior": [dict, StrOptions({"published"}), None],
+        "init": [StrOptions({"seeded", "k-means"}), "array-like", HasMethods(["fit", "predict"])],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "random_state": ["random_state", np.random.Generator],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        *,
+        emission: str = "gaussian",
+        weights: str = "dirichlet_process",
+        concentration: float | None = None,
+        potential: str = "potts",
+        statements: str = "observed",
+        side_weight: Any = 5.0,
+        cannot_weight: Any = None,
+        prior: Any = None,
+        init: Any = "seeded",
+        n_init: int = 3,
+        max_iter: int = 500,
+        tol: float = 1e-6,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.emission = emission
+        self.weights = weights
+        self.concentration = concentration
+        self.potential = potential
+        self.statements = statements
+        self.side_weight = side_weight
+        self.cannot_weight = cannot_weight
+        self.prior = prior
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    @classmethod
+    def as_published(cls, **changes: Any) -> Self:
+        """The paper's setting as its program has it; ``changes`` are parameters.
+
+        A random field with the KL potential and lambda = 0.001, a finite Dirichlet(1 / T), and the
+        K-means centres as prior means. The update equations are the corrected ones, and the
+        potential is frozen while the bound rises.
+        """
+        return super().as_published(**changes)
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, *, side: SideInformation | None = None) -> Self:
+        """Cluster X with the help of partial labels ``y`` and statements ``side``.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of shape (n_samples, n_features)
+            The data. Memory maps are read block by block, sparse rows made dense a few at a time.
+        y : array of shape (n_samples,), optional
+            Partial labels, −1 (or None, NaN) where unknown; joined to ``side``.
+        side : SideInformation, optional
+            Statements of any kind.
+
+        Returns
+        -------
+        self
+        """
+        X, side, seed = prepare(self, X, y, side)
+        rows = as_blocks(X)
+        problem = self._problem(rows, side)
+        best, emission = self._best_run(problem, side, np.random.default_rng(seed))
+        if not best.converged and best.n_iter == self.max_iter:
+            warnings.warn(
+                f"the best start had not converged after max_iter={self.max_iter} iterations; "
+                "raise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return self._publish_run(best, emission, side, seed)
+
+    def predict(self, X: Any) -> NDArray[np.int32]:
+        """The most probable cluster of each row of X.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of shape (n_samples, n_features)
+            New data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        rows = self._check_new(X)
+        labels = np.empty(rows.n_samples, dtype=np.int32)
+        nobody = np.empty(0, dtype=np.int64)
+
+        def use(block: Block, scores: Floats) -> None:
+            kernels.memberships(scores, nobody, scores, block.of(labels))
+
+        log_densities(rows, self._emission, self._of_clusters(), use)
+        return self._cluster_number[labels]
+
+    def predict_proba(self, X: Any) -> Floats:
+        """The probability of each cluster for each row of X.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of shape (n_samples, n_features)
+            New data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_clusters_)
+        """
+        rows = self._check_new(X)
+        shares = np.empty((rows.n_samples, self.n_clusters_))
+        nobody = np.empty(0, dtype=np.int64)
+
+        def use(block: Block, scores: Floats) -> None:
+            labels = np.empty(scores.shape[1], dtype=np.int32)
+            kernels.memberships(scores, nobody, scores, labels)
+            block.of(shares)[:, self._cluster_number] = scores.T
+
+        log_densities(rows, self._emission, self._of_clusters(), use)
+        return shares
+
+    def score_samples(self, X: Any) -> Floats:
+        """The part of each row of X in the bound: an expected log density, empty components too.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of shape (n_samples, n_features)
+            New data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        rows = self._check_new(X)
+        evidence = np.empty(rows.n_samples)
+
+        def use(block: Block, scores: Floats) -> None:
+            block.of(evidence)[:] = row_evidence(scores)
+
+        log_densities(rows, self._emission, self._theta, use)
+        return evidence
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _problem(self, rows: Blocks, side: SideInformation) -> Problem:
+        cannot = self.side_weight if self.cannot_weight is None else self.cannot_weight
+        strength = Strength(self.side_weight, cannot, per_label=self.statements == "observed")
+        couplings = Couplings.of(side, strength)
+        concentration = self.concentration
+        if self.weights == "dirichlet_process":
+            weights = partial(stick_breaking, concentration=concentration or 1.0)
+        else:
+            concentration = concentration or 1.0 / self.n_components
+            weights = partial(finite_dirichlet, concentration=concentration)
+        emission = EMISSIONS[self.emission].of(rows, self.prior, self.n_components)
+        near = as_blocks(rows.take(couplings.rows))
+        return Problem(rows, near, couplings, emission, weights, self.statements == "field")
+
+    def _starts(
+        self, problem: Problem, side: SideInformation, rng: np.random.Generator
+    ) -> Iterator[tuple[Start, Emission]]:
+        """Where each run begins, and the emission with the prior that belongs to it."""
+        if not isinstance(self.init, str):
+            if hasattr(self.init, "fit"):
+                yield from_model(self.init, self.n_components), problem.emission
+            else:
+                yield (
+                    from_labels(self.init, problem.rows.n_samples, self.n_components),
+                    problem.emission,
+                )
+            return
+        metric = problem.emission.metric()
+        for child in rng.spawn(self.n_init):
+            seeds = side if self.init == "seeded" else SideInformation.empty(side.n_samples)
+            centers = start_centers(problem.rows, seeds, metric, self.n_components, child)
+            emission = problem.emission.with_centers(centers)
+            yield from_centers(centers, metric, self.n_components), emission
+
+    def _best_run(
+        self, problem: Problem, side: SideInformation, rng: np.random.Generator
+    ) -> tuple[Run, Emission]:
+        """Run every start and keep the one with the highest bound, the first on a tie."""
+        n_starts = self.n_init if isinstance(self.init, str) else 1
+        fit = self._init_callback_context(max_subtasks=n_starts)
+        fit.call_on_fit_task_begin(estimator=self)
+        best: tuple[Run, Emission] | None = None
+        for begin, emission in self._starts(problem, side, rng):
+            start = fit.subcontext(task_name="start", max_subtasks=self.max_iter)
+            start.call_on_fit_task_begin(estimator=self)
+
+            def each_iteration(start: Any = start) -> bool:
+                iteration = start.subcontext(task_name="iteration")
+                iteration.call_on_fit_task_begin(estimator=self)
+                return bool(iteration.call_on_fit_task_end(estimator=self))
+
+            found = run(
+                problem._replace(emission=emission),
+                begin,
+                potential=self.potential,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                each_iteration=each_iteration,
+            )
+            if best is None or found.objective > best[0].objective:
+                best = found, emission
+            if start.call_on_fit_task_end(estimator=self):
+                break
+        fit.call_on_fit_task_end(estimator=self)
+        assert best is not None
+        return best
+
+    def _publish_run(self, best: Run, emission: Emission, side: SideInformation, seed: int) -> Self:
+        present = np.flatnonzero(np.bincount(best.labels, minlength=self.n_components))
+        labels = np.searchsorted(present, best.labels)
+        order, names = name_clusters(side, labels, len(present))
+        number = np.empty(len(order), dtype=np.int32)
+        number[order] = np.arange(len(order))
+        self._emission, self._theta = emission, best.theta
+        self._present, self._cluster_number = present, number
+        self.weights_ = best.theta.weights.mean[present[order]]
+        for name, value in emission.parameters(best.theta.components).items():
+            setattr(self, f"{name}_", value[present[order]])
+        return self._publish(number[labels], names, best, side, seed)
+
+    def _of_clusters(self) -> Theta:
+        """Theta of the components that hold rows, in the order of the components.
+
+        Their order decides ties, and so is the order in which ``fit`` saw them.
+        """
+        components, weights = self._theta
+        kept = type(components)(*(a[self._present] for a in components))
+        return Theta(kept, Weights(weights.log[self._present], weights.mean[self._present], 0.0))
+
+    def _check_new(self, X: Any) -> Blocks:
+        check_is_fitted(self)
+        return as_blocks(check_x(self, X, reset=False))

@@ -1,0 +1,246 @@
+"""One run of BayesianMixture: coordinate ascent on the bound, from memberships to parameters.
+
+An iteration gives every row its memberships and adds up statistics (blocks for the rows without
+neighbours, a sweep for the others), evaluates the bound, and updates the posteriors of components
+and weights. Memberships of rows without neighbours follow from the parameters and are never kept.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaln, digamma, gammaln, logsumexp, softmax
+
+from sidelight._kernels import bayesian_mixture as kernels
+from sidelight.blocks import Block, Blocks
+from sidelight.models._couplings import Couplings
+from sidelight.models._emissions import Emission, Posterior, Statistics
+
+Floats = NDArray[np.float64]
+Start = Callable[[Block], Floats]  # scores of the components, (T, rows); memberships by softmax
+
+_NOBODY = np.empty(0, dtype=np.int64)
+
+
+class Problem(NamedTuple):
+    """All that is fixed during a fit. ``near`` are the rows with neighbours, gathered once.
+
+    ``is_field``: statements are the paper's random field, in which rows with neighbours have no
+    mixture weight of their own, and only the others count for the weights.
+    """
+
+    rows: Blocks
+    near: Blocks
+    couplings: Couplings
+    emission: Emission
+    weights: "Callable[[Floats], Weights]"
+    is_field: bool
+
+
+class Weights(NamedTuple):
+    """The posterior of the mixture weights: E log pi, E pi, and KL(posterior || prior)."""
+
+    log: Floats
+    mean: Floats
+    divergence: float
+
+
+class Theta(NamedTuple):
+    """The posteriors of the components and of the weights."""
+
+    components: Posterior
+    weights: Weights
+
+
+class Run(NamedTuple):
+    """What one start led to; labels follow from theta (and near_phi, for rows with neighbours)."""
+
+    labels: NDArray[np.int32]
+    theta: Theta
+    objective: float
+    history: list[float]
+    n_iter: int
+    converged: bool
+
+
+def stick_breaking(mass: Floats, concentration: float) -> Weights:
+    """Dirichlet process, truncated: beta_k ~ Beta(1, concentration) along the sticks.
+
+    The sticks are in the order of falling mass, the best of all orders; what comes out is in the
+    order of the components, which stay where they are.
+    """
+    order = np.argsort(-mass, kind="stable")
+    sizes = mass[order]
+    a = 1.0 + sizes
+    b = concentration + np.append(np.cumsum(sizes[:0:-1])[::-1], 0.0)
+    both = digamma(a + b)
+    log_rest = digamma(b) - both
+    log = np.empty_like(mass)
+    log[order] = digamma(a) - both + np.append(0.0, np.cumsum(log_rest)[:-1])
+    mean = np.empty_like(mass)
+    mean[order] = a / (a + b) * np.append(1.0, np.cumprod(b / (a + b))[:-1])
+    divergence = betaln(1.0, concentration) - betaln(a, b) + (a - 1.0) * digamma(a)
+    divergence += (b - concentration) * digamma(b) + (1.0 + concentration - a - b) * both
+    return Weights(log, mean, float(divergence.sum()))
+
+
+def finite_dirichlet(mass: Floats, concentration: float) -> Weights:
+    """Dirichlet with the same concentration for every component."""
+    a = concentration + mass
+    total, prior_total = a.sum(), concentration * len(mass)
+    log = digamma(a) - digamma(total)
+    divergence = gammaln(total) - gammaln(a).sum() - gammaln(prior_total)
+    divergence += len(mass) * gammaln(concentration) + (mass * log).sum()
+    return Weights(log, a / total, float(divergence))
+
+
+def run(
+    problem: Problem,
+    start: Start,
+    *,
+    potential: str,
+    max_iter: int,
+    tol: float,
+    each_iteration: Callable[[], bool] = lambda: False,
+) -> Run:
+    """Ascend until an iteration gains less than ``tol`` per row.
+
+    With the potential "kl", V follows from the components; it is frozen while the bound rises, then
+    computed anew, until nothing happens any more. Bounds with different V cannot be compared, so
+    ``history`` is that of the last V.
+    """
+    theta = update(problem, *_begin(problem, start))
+    state = State.new(problem.rows.n_samples)
+    is_potts = potential == "potts" or not len(problem.couplings.rows)
+    V = None if is_potts else _potential(problem, theta)
+    history: list[float] = []
+    n_iter, converged, stop = 0, False, False
+    while True:
+        step = memberships(problem, theta, state, V)
+        history.append(_without_rounding(step.bound, history))
+        n_iter += 1
+        stop = each_iteration() or n_iter >= max_iter
+        settled = len(history) > 1 and history[-1] - history[-2] < tol * problem.rows.n_samples
+        converged = settled and (V is None or len(history) == 2)
+        if stop or converged:
+            break
+        if settled:
+            V, history = _potential(problem, theta), []
+        else:
+            theta = update(problem, step.mass, step.statistics)
+    if len(problem.couplings.rows):
+        state.labels[problem.couplings.rows] = state.near_phi.argmax(axis=1)
+    return Run(state.labels, theta, history[-1], history, n_iter, converged)
+
+
+def _without_rounding(bound: float, history: list[float]) -> float:
+    """Rounding may lower the bound by its last digits where the mathematics says that it stays."""
+    if history and 0 < history[-1] - bound <= 1e-12 * abs(bound):
+        return history[-1]
+    return bound
+
+
+class State:
+    """What is kept per row: labels, and for rows with neighbours their memberships."""
+
+    def __init__(self, labels: NDArray[np.int32]) -> None:
+        self.labels = labels
+        self.near_phi: Floats = np.empty((0, 0))
+
+    @classmethod
+    def new(cls, n_samples: int) -> "State":
+        """Nothing is known."""
+        return cls(np.zeros(n_samples, dtype=np.int32))
+
+
+class Step(NamedTuple):
+    """The bound with new memberships, the masses that enter the weights, and the statistics."""
+
+    bound: float
+    mass: Floats
+    statistics: Statistics
+
+
+def memberships(problem: Problem, theta: Theta, state: State, V: Floats | None) -> Step:
+    """Give every row its best memberships; state: OUT."""
+    near = problem.couplings.rows
+    n_components = len(theta.weights.log)
+    scores = np.empty((len(near), n_components))
+    log_weights = theta.weights.log[:, None]
+
+    def statistics(block: Block, _: None) -> tuple[Any, ...]:
+        here = problem.emission.log_density(block.X, theta.components)
+        a, b = np.searchsorted(near, (block.start, block.stop))
+        held = near[a:b] - block.start
+        scores[a:b] = here[:, held].T
+        here += log_weights
+        bound = kernels.memberships(here, held, here, block.of(state.labels))
+        return bound, *problem.emission.statistics(block.X, here)
+
+    bound, *sums = problem.rows.sum(statistics, None)
+    mass = sums[0]
+    if len(near):
+        if not problem.is_field:
+            scores += theta.weights.log
+        if not len(state.near_phi):
+            state.near_phi = softmax(scores, axis=1)
+        bound += problem.couplings.sweep(scores, state.near_phi, V)
+        phi = np.ascontiguousarray(state.near_phi.T)
+        of_near = problem.near.sum(
+            lambda block, _: problem.emission.statistics(
+                block.X, np.ascontiguousarray(phi[:, block.start : block.stop])
+            ),
+            None,
+        )
+        sums = [a + b for a, b in zip(sums, of_near, strict=True)]
+        mass = mass if problem.is_field else sums[0]
+    bound -= float(problem.emission.divergence(theta.components).sum()) + theta.weights.divergence
+    return Step(float(bound), mass, tuple(sums))
+
+
+def update(problem: Problem, mass: Floats, statistics: Statistics) -> Theta:
+    """The best posteriors for given memberships."""
+    return Theta(problem.emission.posterior(statistics), problem.weights(mass))
+
+
+def log_densities(
+    rows: Blocks, emission: Emission, theta: Theta, use: Callable[[Block, Floats], None]
+) -> None:
+    """Hand E log p(x | theta_k) + E log pi_k of every block to ``use``, (T, rows)."""
+
+    def each(block: Block, _: None) -> tuple[int]:
+        scores = emission.log_density(block.X, theta.components)
+        scores += theta.weights.log[:, None]
+        use(block, scores)
+        return (0,)
+
+    rows.sum(each, None)
+
+
+def row_evidence(scores: Floats) -> Floats:
+    """The log of the sum of exp(score) over the components, for each row."""
+    evidence: Floats = logsumexp(scores, axis=0)
+    return evidence
+
+
+def _begin(problem: Problem, start: Start) -> tuple[Floats, Statistics]:
+    """Masses and statistics of the memberships that a start proposes."""
+
+    def statistics(block: Block, _: None) -> Statistics:
+        scores = start(block)
+        labels = np.empty(scores.shape[1], dtype=np.int32)
+        kernels.memberships(scores, _NOBODY, scores, labels)
+        return problem.emission.statistics(block.X, scores)
+
+    sums = problem.rows.sum(statistics, None)
+    return sums[0], sums
+
+
+def _potential(problem: Problem, theta: Theta) -> Floats:
+    """V by the symmetric KL divergence; on average 1 nat per nat, except in the paper's field."""
+    V = problem.emission.symmetric_divergence(theta.components)
+    if problem.is_field or len(V) == 1:
+        return V
+    mean = V.sum() / (len(V) * (len(V) - 1))
+    return V / mean if mean > 0 else V

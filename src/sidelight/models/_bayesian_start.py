@@ -1,0 +1,129 @@
+"""Where a run of BayesianMixture begins: K-means, a partition, or a fitted model."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from sidelight._kernels import bayesian_mixture as kernels
+from sidelight.blocks import Block, Blocks
+from sidelight.exceptions import DataError
+from sidelight.models._bayesian_run import Start
+from sidelight.models._centers import as_dense
+from sidelight.models._emissions._emission import dense_parts
+from sidelight.models._partition_level_kmeans import PartitionLevelKMeans
+from sidelight.side import LABEL, SideInformation
+
+Floats = NDArray[np.float64]
+
+# K-means only has to say where to begin; more rows than this do not move its centres by anything
+# that the first iteration of the mixture would notice.
+SAMPLE = 20_000
+
+
+def start_centers(
+    rows: Blocks,
+    side: SideInformation,
+    metric: Floats,
+    n_components: int,
+    rng: np.random.Generator,
+) -> Floats:
+    """Centres by K-means on a sample of the rows, begun at the labelled classes of ``side``.
+
+    There may be fewer than ``n_components`` of them, where rows are few or alike.
+    """
+    chosen = _sample(rows.n_samples, side, rng)
+    X = as_dense(rows.take(chosen)) * metric
+    labels = side.only(kind="label")[chosen]
+    kmeans = PartitionLevelKMeans(
+        min(n_components, len(chosen)), side_weight=0.0, n_init=1, random_state=rng
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        centers = kmeans.fit(X, side=labels).cluster_centers_
+    unscaled: Floats = np.divide(centers, metric, out=np.zeros_like(centers), where=metric > 0)
+    return unscaled
+
+
+def from_centers(centers: Floats, metric: Floats, n_components: int) -> Start:
+    """Memberships in proportion to exp(-|x - center|² / 2), as printed."""
+    nowhere, constant = np.zeros(centers.shape[1]), np.zeros(len(centers))
+    precision = np.tile(metric**2, (len(centers), 1))
+    tile = (centers.shape[1], kernels.TILE)
+
+    def scores(block: Block) -> Floats:
+        all_scores = np.full((n_components, block.stop - block.start), -np.inf)
+        for part, X in dense_parts(block.X, centers.shape[1]):
+            out = np.empty((len(centers), len(X)))
+            kernels.log_density_diag(
+                np.ascontiguousarray(X), nowhere, centers, precision, constant, out, np.zeros(tile)
+            )
+            all_scores[: len(centers), part] = out
+        return all_scores
+
+    return scores
+
+
+def from_labels(labels: Any, n_samples: int, n_components: int) -> Start:
+    """A partition; rows of which it says nothing belong to all components alike."""
+    given = np.asarray(labels)
+    if given.shape != (n_samples,) or given.dtype.kind not in "iu":
+        raise DataError(
+            f"init has shape {given.shape} and type {given.dtype}; give a whole number for each "
+            f"of the {n_samples} rows, or a fitted BayesianMixture."
+        )
+    if given.min() < -1 or given.max() >= n_components:
+        raise DataError(
+            f"init has component numbers from {given.min()} to {given.max()}; for "
+            f"n_components={n_components} give 0 to {n_components - 1}, and -1 where it is unknown."
+        )
+
+    def scores(block: Block) -> Floats:
+        here = block.of(given)
+        known = np.flatnonzero(here >= 0)
+        all_scores = np.zeros((n_components, len(here)))
+        all_scores[:, known] = -np.inf
+        all_scores[here[known], known] = 0.0
+        return all_scores
+
+    return scores
+
+
+def from_model(model: Any, n_components: int) -> Start:
+    """The memberships that a fitted BayesianMixture gives."""
+    check_is_fitted(model, "weights_")
+    if not hasattr(model, "_theta"):
+        raise DataError(
+            f"init is a fitted {type(model).__name__}; give a fitted BayesianMixture, or the "
+            "labels_ of another model."
+        )
+    theta, emission = model._theta, model._emission
+    if len(theta.weights.log) > n_components:
+        raise DataError(
+            f"init has {len(theta.weights.log)} components and n_components is {n_components}; "
+            "give at least as many."
+        )
+
+    def scores(block: Block) -> Floats:
+        all_scores = np.full((n_components, block.stop - block.start), -np.inf)
+        found = emission.log_density(block.X, theta.components) + theta.weights.log[:, None]
+        all_scores[: len(found)] = found
+        return all_scores
+
+    return scores
+
+
+def _sample(n_samples: int, side: SideInformation, rng: np.random.Generator) -> NDArray[np.int64]:
+    """All rows if they are few; else labelled ones, up to a half, and others at random."""
+    if n_samples <= SAMPLE:
+        return np.arange(n_samples)
+    said = side.statements
+    labelled = np.unique(said.i[(said.kind == LABEL) & said.binding])
+    if len(labelled) > SAMPLE // 2:
+        labelled = rng.choice(labelled, SAMPLE // 2, replace=False)
+    # Drawn among all rows, so that it costs no array of the rest.
+    others = rng.choice(n_samples, SAMPLE - len(labelled), replace=False)
+    return np.union1d(labelled, others)

@@ -1,0 +1,237 @@
+"""Statements as couplings between the memberships of rows, kept as sums over label groups.
+
+Rows of one class attract each other, rows of two classes of one vocabulary repel each other, and
+"not c" repels the rows of c. Those are pairs in number like n², and are never listed: the strength
+of a pair is a product of two numbers, one per statement, so that a row feels the sum over a group.
+Explicit pairs are a sparse graph. Only rows that feel anything are kept here.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from sidelight._kernels import bayesian_mixture as kernels
+from sidelight.exceptions import SideInformationError
+from sidelight.side import CANNOT, LABEL, MUST, NOT_LABEL, SideInformation, Statements
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+Nats = float | Mapping[Any, float]
+
+
+class Strength(NamedTuple):
+    """What a statement counts: nats for a broken must, nats for a broken cannot.
+
+    ``per_label``: a label pulls with its nats as a whole, whatever the size of its group. Otherwise
+    each of the pairs that it implies counts as much as a pair that somebody stated.
+    """
+
+    must: Nats
+    cannot: Nats
+    per_label: bool
+
+
+class Couplings(NamedTuple):
+    """The rows with neighbours (ascending), and what is said about them as the kernels take it."""
+
+    rows: Ints
+    said: tuple[NDArray[Any], ...]
+    vocabulary: Ints
+
+    @classmethod
+    def of(cls, side: SideInformation, strength: Strength) -> "Couplings":
+        """The couplings that the statements of ``side`` imply."""
+        said = side.statements
+        said = said.take(said.binding)
+        # Sorted by everything, so that the order of the statements does not change a bit.
+        said = said.take(np.lexsort((*said.columns, said.i)))
+        must = said.weight * nats(side, said, strength.must, "side_weight", strength.per_label)
+        cannot = said.weight * nats(
+            side, said, strength.cannot, "cannot_weight", strength.per_label
+        )
+        labels = _Labels.of(side, said, must, cannot, per_label=strength.per_label)
+        graph = _pair_graph(side.n_samples, said, must, cannot)
+        rows = np.union1d(labels.rows_with_neighbours(), np.flatnonzero(np.diff(graph.indptr)))
+        return cls(rows, (*labels.of_rows(rows), *graph.of_rows(rows)), labels.vocabulary)
+
+    def sums(self, phi: Floats) -> tuple[Floats, ...]:
+        """Per class the sums of memberships times strengths: attract, repel, deny, repel_all."""
+        p_span, p_class, p_must, p_cannot, n_span, n_class, n_cannot = self.said[:7]
+        n_classes = len(self.vocabulary)
+        positive = (p_class, np.repeat(np.arange(len(phi)), np.diff(p_span)))
+        negative = (n_class, np.repeat(np.arange(len(phi)), np.diff(n_span)))
+        shape = (n_classes, len(phi))
+        attract, repel, deny = (
+            np.asarray(sparse.csr_array((value, where), shape=shape) @ phi)
+            for value, where in ((p_must, positive), (p_cannot, positive), (n_cannot, negative))
+        )
+        repel_all = np.zeros((int(self.vocabulary.max(initial=-1)) + 1, phi.shape[1]))
+        np.add.at(repel_all, self.vocabulary, repel)
+        return attract, repel, deny, repel_all
+
+    def sweep(self, scores: Floats, phi: Floats, potential: Floats | None) -> float:
+        """Update phi row by row (IN/OUT); returns these rows' part of the bound.
+
+        ``potential`` is V, None for Potts. No update lowers the bound.
+        """
+        n_components = phi.shape[1]
+        V = np.zeros((0, 0)) if potential is None else potential
+        arguments = (
+            scores, self.said, self.vocabulary, V, potential is None, phi, self.sums(phi),
+            np.empty(n_components), np.empty(n_components),
+        )  # fmt: skip
+        kernels.sweep(*arguments)
+        bound: float = kernels.part_of_bound(*arguments)
+        return bound
+
+
+def nats(
+    side: SideInformation, said: Statements, given: Nats, name: str, per_label: bool
+) -> Floats:
+    """What each statement counts at weight 1: one number, or one per annotator."""
+    if isinstance(given, Mapping):
+        # More annotators than the statements name are welcome: side may be a slice.
+        used = [(*side.annotators, None)[a] for a in np.unique(said.annotator)]
+        missing = [a for a in used if a not in given]
+        if missing:
+            raise SideInformationError(
+                f"{name} has no entry for {missing[0]!r}; it needs one for every annotator of a "
+                f"statement (None: not told who), and has {list(given)}."
+            )
+        wrong = [a for a, value in given.items() if not (np.isfinite(value) and value >= 0)]
+        if wrong:
+            raise SideInformationError(
+                f"{name} is {given[wrong[0]]} for {wrong[0]!r}; give the log-odds that the "
+                "annotator is right, log(p / (1 - p)), zero or more."
+            )
+        value = np.array([given.get(a, 0.0) for a in (*side.annotators, None)])[said.annotator]
+    else:
+        value = np.full(len(said.kind), float(given))
+    if not per_label:
+        # A pair of labels multiplies both its ends; then it counts what one stated pair counts.
+        value = np.where(said.kind >= LABEL, np.sqrt(value), value)
+    return value
+
+
+class _Labels(NamedTuple):
+    """Label statements, one per row and class: of n_samples rows, as spans (see kernels)."""
+
+    vocabulary: Ints
+    row: Ints
+    column: Ints
+    must: Floats
+    cannot: Floats
+    negative_row: Ints
+    negative_column: Ints
+    negative: Floats
+
+    @classmethod
+    def of(
+        cls,
+        side: SideInformation,
+        said: Statements,
+        must: Floats,
+        cannot: Floats,
+        *,
+        per_label: bool,
+    ) -> "_Labels":
+        is_label = said.kind >= LABEL
+        said, must, cannot = said.take(is_label), must[is_label], cannot[is_label]
+        n_classes = max(len(side.classes), 1)
+        keys, column = np.unique(said.vocabulary * n_classes + said.class_code, return_inverse=True)
+        vocabulary = np.unique(keys // n_classes, return_inverse=True)[1].astype(np.int64)
+        is_positive, is_negative = said.kind == LABEL, said.kind == NOT_LABEL
+        row, positive, must, repel = _merged(
+            said.i[is_positive], column[is_positive], must[is_positive], cannot[is_positive]
+        )
+        negative_row, negative, deny, _ = _merged(
+            said.i[is_negative], column[is_negative], cannot[is_negative], cannot[is_negative]
+        )
+        if per_label:
+            must = must / _root_of_mean_group(vocabulary, positive, must)[positive]
+            group = _root_of_mean_group(vocabulary, positive, repel)
+            repel, deny = repel / group[positive], deny / group[negative]
+        return cls(vocabulary, row, positive, must, repel, negative_row, negative, deny)
+
+    def rows_with_neighbours(self) -> Ints:
+        """Rows that attract or repel another row; a label used once may have none."""
+        n_columns = len(self.vocabulary)
+        attracting, repelling = self.must > 0, self.cannot > 0
+        same = np.bincount(self.column[attracting], minlength=n_columns)
+        said = np.bincount(self.column[repelling], minlength=n_columns)
+        n_vocabularies = int(self.vocabulary.max(initial=-1)) + 1
+        in_all = np.bincount(self.vocabulary, said, minlength=n_vocabularies)[self.vocabulary]
+        denied = np.bincount(self.negative_column[self.negative > 0], minlength=n_columns)
+        felt = attracting & (same[self.column] > 1)
+        felt |= repelling & ((in_all - said + denied)[self.column] > 0)
+        negative = (self.negative > 0) & (said[self.negative_column] > 0)
+        return np.union1d(self.row[felt], self.negative_row[negative])
+
+    def of_rows(self, rows: Ints) -> tuple[NDArray[Any], ...]:
+        """The spans of some rows, and the entries that they point to."""
+        first = np.isin(self.row, rows)
+        second = np.isin(self.negative_row, rows)
+        return (
+            _span(self.row[first], rows), self.column[first], self.must[first],
+            self.cannot[first], _span(self.negative_row[second], rows),
+            self.negative_column[second], self.negative[second],
+        )  # fmt: skip
+
+
+def _merged(row: Ints, column: Ints, *values: Floats) -> tuple[Any, ...]:
+    """Statements about the same row and class as one, sorted by row: repetition adds up."""
+    order = np.lexsort((column, row))
+    row, column = row[order], column[order]
+    first = np.flatnonzero((np.diff(row, prepend=-1) != 0) | (np.diff(column, prepend=-1) != 0))
+    if not len(first):
+        return row, column, *values
+    return row[first], column[first], *(np.add.reduceat(v[order], first) for v in values)
+
+
+def _root_of_mean_group(vocabulary: Ints, column: Ints, strength: Floats) -> Floats:
+    """Per class the root of the mean strength of the groups in its vocabulary (1 where it is 0).
+
+    Divided by it, a label pulls with its own strength times (its group / the mean group).
+    """
+    group = np.bincount(column, strength, minlength=len(vocabulary))
+    total = np.bincount(vocabulary, group)
+    count = np.bincount(vocabulary, group > 0)
+    mean = np.divide(total, count, out=np.ones(len(total)), where=count > 0)
+    return np.sqrt(mean)[vocabulary]
+
+
+class _Graph(NamedTuple):
+    """Stated pairs, from both ends, as a sparse graph."""
+
+    indptr: Ints
+    partner: Ints
+    must: Floats
+    cannot: Floats
+
+    def of_rows(self, rows: Ints) -> tuple[NDArray[Any], ...]:
+        """The same between some rows, which include all that have partners."""
+        indptr = np.append(self.indptr[rows], self.indptr[-1])
+        return indptr, np.searchsorted(rows, self.partner), self.must, self.cannot
+
+
+def _pair_graph(n_samples: int, said: Statements, must: Floats, cannot: Floats) -> _Graph:
+    # A row always is with itself, whatever is said: such a pair changes nothing.
+    is_pair = ((said.kind == MUST) | (said.kind == CANNOT)) & (said.i != said.j)
+    attract = np.where(said.kind == MUST, must, 0.0)
+    repel = np.where(said.kind == CANNOT, cannot, 0.0)
+    is_pair &= attract + repel > 0
+    i, j = said.i[is_pair], said.j[is_pair]
+    ends, others = np.concatenate([i, j]), np.concatenate([j, i])
+    row, partner, a, r = _merged(
+        ends, others, np.tile(attract[is_pair], 2), np.tile(repel[is_pair], 2)
+    )
+    indptr = np.searchsorted(row, np.arange(n_samples + 1))
+    return _Graph(indptr, partner, a, r)
+
+
+def _span(row: Ints, rows: Ints) -> Ints:
+    return np.append(np.searchsorted(row, rows), len(row)).astype(np.int64)

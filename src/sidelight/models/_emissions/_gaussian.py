@@ -1,0 +1,225 @@
+"""Gaussians with full covariances; prior and posterior are Normal-Wishart.
+
+    mu | Lambda ~ N(m, (kappa Lambda)^-1)      Lambda ~ W(L, nu)
+
+Here C is the Cholesky factor of L^-1, so that log |L| = -2 sum log C_ii; L itself is never formed.
+Rows are counted from the mean of the data, which keeps the digits of the second moments.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import digamma, gammaln
+
+from sidelight._kernels import bayesian_mixture as kernels
+from sidelight.blocks import Blocks
+from sidelight.exceptions import DataError
+from sidelight.models._emissions._emission import (
+    Posterior,
+    Rows,
+    Spread,
+    Statistics,
+    dense_parts,
+    read_mean,
+    read_number,
+    read_prior,
+)
+
+Floats = NDArray[np.float64]
+
+
+class NormalWishart(NamedTuple):
+    """T of them: kappa and nu (T,), m (T, d), C (T, d, d), and whiten = C^-1."""
+
+    kappa: Floats
+    nu: Floats
+    mean: Floats
+    factor: Floats
+    whiten: Floats
+
+    @classmethod
+    def of(cls, kappa: Floats, nu: Floats, mean: Floats, scatter: Floats) -> "NormalWishart":
+        """From L^-1, here called scatter."""
+        try:
+            factor: Floats = np.linalg.cholesky(scatter)
+        except np.linalg.LinAlgError:
+            raise DataError(
+                "a component's covariance is singular to working precision; scale the columns of "
+                "X to similar ranges, or raise prior['covariance']."
+            ) from None
+        whiten = np.zeros_like(factor)
+        kernels.invert_lower(factor, whiten)
+        return cls(kappa, nu, mean, factor, whiten)
+
+    @property
+    def log_det(self) -> Floats:
+        """The log determinant of L."""
+        return -2.0 * np.log(np.diagonal(self.factor, axis1=1, axis2=2)).sum(axis=1)
+
+    @property
+    def digammas(self) -> Floats:
+        """sum_i psi((nu + 1 - i) / 2)."""
+        return digamma(0.5 * self._halves).sum(axis=1)
+
+    @property
+    def log_gammas(self) -> Floats:
+        """sum_i log Gamma((nu + 1 - i) / 2)."""
+        return gammaln(0.5 * self._halves).sum(axis=1)
+
+    @property
+    def _halves(self) -> Floats:
+        return self.nu[:, None] - np.arange(self.mean.shape[1])
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """The emission "gaussian"; the prior has one mean for all components, or one each."""
+
+    spread: Spread
+    prior: NormalWishart
+    published: bool
+
+    @classmethod
+    def of(cls, rows: Blocks, prior: Any, n_components: int) -> Self:
+        """With m = mean, kappa = 1, nu = d, L^-1 = nu diag(variance), each a key of ``prior``.
+
+        Published: L = I, and m is the centre that the component starts from.
+        """
+        spread = Spread.of(rows)
+        d, n_all = len(spread.columns), len(spread.all_means)
+        published = prior == "published"
+        allowed = ("mean", "mean_precision", "degrees_of_freedom", "covariance")
+        given = read_prior(None if published else prior, allowed)
+        kappa = read_number(given.get("mean_precision", 1.0), "mean_precision", 0.0)
+        nu = read_number(given.get("degrees_of_freedom", max(d, 1)), "degrees_of_freedom", d - 1.0)
+        if published:
+            scatter = np.eye(d)
+        else:
+            scatter = nu * _covariance(given.get("covariance", 1.0), spread, n_all)
+        full = np.ones(n_components)
+        mean = np.tile(read_mean(given.get("mean"), spread), (n_components, 1))
+        stacked = np.broadcast_to(scatter, (n_components, d, d))
+        return cls(spread, NormalWishart.of(kappa * full, nu * full, mean, stacked), published)
+
+    def with_centers(self, centers: Floats) -> Self:
+        """The published prior expects each component where it starts; others stay as they are."""
+        if not self.published:
+            return self
+        mean = self.prior.mean.copy()
+        mean[: len(centers)] = centers[:, self.spread.columns] - self.spread.mean
+        return replace(self, prior=self.prior._replace(mean=mean))
+
+    def metric(self) -> Floats:
+        """Standard deviations; the published start knows no scale."""
+        scale = np.zeros(len(self.spread.all_means))
+        scale[self.spread.columns] = 1.0 if self.published else self.spread.variance**-0.5
+        return scale
+
+    def statistics(self, X: Rows, phi: Floats) -> Statistics:
+        """Masses (T,), sums (T, d) and second moments (T, d, d)."""
+        n_components, d = self.prior.mean.shape
+        sums = np.zeros((n_components, d))
+        squares = np.zeros((n_components, d, d))
+        for part, dense in dense_parts(X, len(self.spread.all_means)):
+            rows = self.spread.select(dense)
+            weighted = np.empty_like(rows)
+            for k in range(n_components):
+                mine = np.ascontiguousarray(phi[k, part])
+                count = kernels.gather(rows, self.spread.mean, mine, weighted, sums[k])
+                squares[k] += weighted[:count].T @ weighted[:count]
+        return phi.sum(axis=1), sums, squares
+
+    def posterior(self, statistics: Statistics) -> Posterior:
+        """Normal-Wishart; nu grows by the mass alone (the printed + 1 would lower the bound)."""
+        mass, sums, squares = statistics
+        prior = self.prior
+        kappa = prior.kappa + mass
+        weighted = prior.kappa[:, None] * prior.mean
+        mean = (weighted + sums) / kappa[:, None]
+        scatter = prior.factor @ prior.factor.transpose(0, 2, 1) + squares
+        scatter += weighted[:, :, None] * prior.mean[:, None, :]
+        scatter -= kappa[:, None, None] * mean[:, :, None] * mean[:, None, :]
+        return NormalWishart.of(kappa, prior.nu + mass, mean, scatter)
+
+    def log_density(self, X: Rows, posterior: Posterior) -> Floats:
+        """(E log |Lambda| - d log 2 pi - d / kappa - nu |C^-1 (x - m)|²) / 2."""
+        q = _normal_wishart(posterior)
+        n_components, d = q.mean.shape
+        constant = 0.5 * (q.digammas + d * np.log(2.0) + q.log_det)
+        constant -= 0.5 * d * (np.log(2.0 * np.pi) + 1.0 / q.kappa)
+        padded = np.zeros((n_components, d, d + -d % 4))
+        padded[:, :, :d] = np.sqrt(q.nu)[:, None, None] * q.whiten
+        offset = np.einsum("kij,kj->ki", padded[:, :, :d], q.mean)
+        tile = np.zeros((d + -d % 4, kernels.TILE))
+        parts = []
+        for _, dense in dense_parts(X, len(self.spread.all_means)):
+            rows = self.spread.select(dense)
+            out = np.empty((n_components, len(rows)))
+            kernels.log_density_full(rows, self.spread.mean, padded, offset, constant, out, tile)
+            parts.append(out)
+        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+
+    def divergence(self, posterior: Posterior) -> Floats:
+        """KL(posterior || prior)."""
+        return _divergence(_normal_wishart(posterior), self.prior)
+
+    def symmetric_divergence(self, posterior: Posterior) -> Floats:
+        """The printed formula lacks two halves and the kappa in its mean part (Monte Carlo)."""
+        q = _normal_wishart(posterior)
+        n_components = len(q.nu)
+        one_way = np.empty((n_components, n_components))
+        for k in range(n_components):
+            same = NormalWishart(*(np.broadcast_to(a[k], a.shape) for a in q))
+            one_way[k] = _divergence(same, q)
+        both = one_way + one_way.T
+        np.fill_diagonal(both, 0.0)
+        return both
+
+    def parameters(self, posterior: Posterior) -> dict[str, Floats]:
+        """Expected means, and covariances L^-1 / nu; constant columns have covariance 0."""
+        q = _normal_wishart(posterior)
+        columns, n_all = self.spread.columns, len(self.spread.all_means)
+        means = np.tile(self.spread.all_means, (len(q.nu), 1))
+        means[:, columns] = q.mean + self.spread.mean
+        covariances = np.zeros((len(q.nu), n_all, n_all))
+        inside = q.factor @ q.factor.transpose(0, 2, 1) / q.nu[:, None, None]
+        covariances[:, columns[:, None], columns] = inside
+        return {"means": means, "covariances": covariances}
+
+
+def _normal_wishart(posterior: Posterior) -> NormalWishart:
+    assert isinstance(posterior, NormalWishart)
+    return posterior
+
+
+def _divergence(q: NormalWishart, p: NormalWishart) -> Floats:
+    """KL(q || p) of each pair: of the Wisharts, and of the means given the precision."""
+    d = q.mean.shape[1]
+    log_ratio = q.log_det - p.log_det
+    trace = ((q.whiten @ p.factor) ** 2).sum(axis=(1, 2))
+    wishart = -0.5 * p.nu * log_ratio + 0.5 * q.nu * (trace - d)
+    wishart += p.log_gammas - q.log_gammas + 0.5 * (q.nu - p.nu) * q.digammas
+    ratio = p.kappa / q.kappa
+    step = np.einsum("kij,kj->ki", q.whiten, q.mean - p.mean)
+    mean = d * (ratio - 1.0 - np.log(ratio)) + p.kappa * q.nu * (step**2).sum(axis=1)
+    total: Floats = wishart + 0.5 * mean
+    return total
+
+
+def _covariance(value: Any, spread: Spread, n_all: int) -> Floats:
+    """The expected covariance: a factor of diag(variance), variances, or a matrix."""
+    given = np.asarray(value, dtype=np.float64)
+    if given.ndim == 0:
+        return np.diag(read_number(value, "covariance", 0.0) * spread.variance)
+    matrix = np.diag(given) if given.shape == (n_all,) else given
+    if matrix.shape != (n_all, n_all) or not np.allclose(matrix, matrix.T):
+        raise DataError(
+            f"prior['covariance'] has shape {given.shape}; give a factor of the columns' "
+            f"variances, {n_all} variances, or a symmetric matrix of {n_all} x {n_all}."
+        )
+    inside: Floats = matrix[np.ix_(spread.columns, spread.columns)]
+    if len(inside) and np.linalg.eigvalsh(inside)[0] <= 0:
+        raise DataError("prior['covariance'] is not positive definite.")
+    return inside
