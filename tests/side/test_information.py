@@ -58,6 +58,28 @@ def test_class_names_keep_their_types():
     assert len(set(side.labels[:4])) == 4
 
 
+def test_floats_too_large_for_whole_numbers_stay_what_they_are():
+    assert SideInformation.from_labels(np.array([1e19, 1.0])).classes == (1.0, 1e19)
+
+
+@pytest.mark.parametrize("gap", [None, np.nan])
+def test_variable_width_strings_of_numpy_are_names_and_gaps(gap):
+    y = np.array(["b", gap, "a"], dtype=np.dtypes.StringDType(na_object=gap))
+    assert SideInformation.from_labels(y).to_labels(unknown=None).tolist() == ["b", None, "a"]
+
+
+@pytest.mark.parametrize("gap", [None, np.nan, pd.NA, pd.NaT, -1])
+def test_every_way_to_leave_a_partner_out_is_understood(gap):
+    side = SideInformation.from_columns(["must", "unsure"], [0, 1], [1, gap], n_samples=2)
+    assert side.statements.j.tolist() == [1, -1]
+
+
+@pytest.mark.parametrize("gap", [None, np.nan, pd.NA])
+def test_one_missing_name_for_all_statements_is_no_name(gap):
+    side = SideInformation.from_columns("must", [0], [1], annotator=gap, n_samples=2)
+    assert side.annotators == ()
+
+
 def test_categories_of_a_data_frame_are_class_names():
     y = pd.Categorical(["b", None, "a"])
     assert SideInformation.from_labels(y).to_labels(unknown=None).tolist() == ["b", None, "a"]
@@ -104,6 +126,12 @@ def test_labels_of_several_vocabularies_are_not_mixed_up():
         ),
         (lambda s: s.from_pairs(must=np.array([0, 1]), n_samples=3), "list of pairs"),
         (lambda s: s.from_pairs(must=["ab"], index=["a", "b"]), "list of pairs"),
+        (lambda s: s.from_pairs(must=[(0, 2**70)], n_samples=3), "outside 0 … 2"),
+        (lambda s: s.from_pairs(must=[(0, 1e300)], n_samples=3), "outside 0 … 2"),
+        (lambda s: s.from_pairs(must=[("0", "1")], n_samples=3), "not by '0'.*give index="),
+        (lambda s: s.from_pairs(must=[(True, 0)], n_samples=3), "not by True"),
+        (lambda s: s.from_pairs(must=[(True, 2)], index=[1, 2]), "not in the index.*must True 2"),
+        (lambda s: s.from_pairs(must=[([1], "a")], index=["a", "b"]), "not in the index"),
         (lambda s: s.from_pairs(must=[(0, 0.5)], n_samples=3), "no whole numbers"),
         (lambda s: s.from_pairs(must=[("a", "b")], n_samples=3), "give index="),
         (lambda s: s.from_pairs(must=[(0, 1)]), "n_samples="),
@@ -111,6 +139,7 @@ def test_labels_of_several_vocabularies_are_not_mixed_up():
         (lambda s: s.from_labels(["3"], classes=[3]), "outside classes="),
         (lambda s: s.from_labels(np.array([[0, 1]])), "one label per row"),
         (lambda s: s.from_labels([float("inf")]), "finite"),
+        (lambda s: s.from_labels(np.array([np.inf, 1])), "finite"),
         (lambda s: s.from_labels([("a", "b"), None]), "names are text"),
         (lambda s: s.from_labels([["a"], None]), "no names"),
         (lambda s: s.from_labels([0, 1], index=["a", "a"]), "unique"),
@@ -120,6 +149,9 @@ def test_labels_of_several_vocabularies_are_not_mixed_up():
         (lambda s: s.from_columns("label", [0], n_samples=2), "no class"),
         (lambda s: s.from_columns("must", [0], n_samples=2), "only one row"),
         (lambda s: s.from_columns("must", [0, 1], [1], n_samples=2), "go together"),
+        (lambda s: s.from_columns("must", 0, 1, n_samples=2), r"shape \(\).*go together"),
+        (lambda s: s.from_columns("must", [[0]], [[1]], n_samples=2), "not by"),
+        (lambda s: s.from_columns("must", np.eye(2), np.eye(2), n_samples=2), "lists of rows"),
         (lambda s: s.from_graphs(must=np.eye(3)), "paired with itself"),
         (lambda s: s.from_graphs(must=np.ones((2, 3))), "square"),
         (lambda s: s.from_graphs(must=[[0, 1], [2, 0]]), "not symmetric"),

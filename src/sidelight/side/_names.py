@@ -12,6 +12,8 @@ from sidelight.exceptions import SideInformationError
 Name = bool | int | float | str
 Codes = NDArray[np.int64]
 
+_NO_ID = object()  # equal to no id, and not missing
+
 
 def is_missing(value: object) -> bool:
     """Whether a value says "nothing here": None, NaN, or pandas' NA and NaT (not imported here)."""
@@ -22,14 +24,15 @@ def is_missing(value: object) -> bool:
 
 def encode(values: Any, length: int, what: str) -> tuple[Codes, tuple[Name, ...]]:
     """Codes (−1 where missing) and sorted names of a column; a single value fills the column."""
-    if values is None or isinstance(values, (str, bool, int, float, np.generic)):
+    if is_missing(values) or isinstance(values, (str, bool, int, float, np.generic)):
         if is_missing(values):
             return np.full(length, -1, dtype=np.int64), ()
         return np.zeros(length, dtype=np.int64), (_plain(values, what),)
     column = as_column(values)
-    if len(column) != length:
+    if column.shape != (length,):
+        came = f"{len(column)} entries" if column.ndim == 1 else f"shape {column.shape}"
         raise SideInformationError(
-            f"{what} has {len(column)} entries for {length} statements; give one per statement, "
+            f"{what} has {came} for {length} statements; give one per statement, "
             "or a single value for all."
         )
     return _encode_objects(column, what) if column.dtype == object else _encode_array(column, what)
@@ -38,7 +41,7 @@ def encode(values: Any, length: int, what: str) -> tuple[Codes, tuple[Name, ...]
 def as_column(values: Any) -> NDArray[Any]:
     """A one-dimensional array that keeps 3 and "3" apart, which numpy's own conversion does not."""
     if isinstance(values, np.ndarray):
-        return values.astype(str) if values.dtype.kind == "T" else values
+        return values.astype(object) if values.dtype.kind == "T" else values  # may hold gaps
     if not isinstance(values, (list, tuple)):  # a pandas or polars column knows its own type
         return np.asarray(values)
     column = np.empty(len(values), dtype=object)
@@ -72,10 +75,19 @@ def same_names(first: Sequence[Name], second: Sequence[Name]) -> bool:
 def look_up(ids: NDArray[Any], position: Mapping[Name, int]) -> Codes:
     """Positions of the ids: −1 for an unknown id, −2 for a missing one."""
     wanted = ids.tolist()
+    if not set(map(type, wanted)) <= {str, int, float, type(None)}:
+        wanted = [value if _may_be_id(value) else _NO_ID for value in wanted]
     found = np.fromiter(map(position.get, wanted, repeat(-1)), dtype=np.int64, count=len(wanted))
     unknown = np.flatnonzero(found < 0)
     found[unknown[[is_missing(wanted[k]) for k in unknown.tolist()]]] = -2
     return found
+
+
+def _may_be_id(value: object) -> bool:
+    """Whether a value can be compared with ids: Python would find True among them as 1."""
+    if isinstance(value, (bool, np.bool_)):
+        return False
+    return isinstance(value, (str, int, float, np.number)) or is_missing(value)
 
 
 def _key(name: Name) -> tuple[str, Name]:
@@ -103,7 +115,7 @@ def _encode_array(column: NDArray[Any], what: str) -> tuple[Codes, tuple[Name, .
     known = ~np.isnan(column) if column.dtype.kind == "f" else np.ones(len(column), dtype=bool)
     values = column[known]
     # A table turns whole numbers with gaps into floats: 0.0, 1.0, NaN means the classes 0 and 1.
-    if values.dtype.kind == "f" and np.all(np.mod(values, 1) == 0):
+    if values.dtype.kind == "f" and np.all(np.abs(values) < 2**63) and np.all(values % 1 == 0):
         values = values.astype(np.int64)
     names, inverse = np.unique(values, return_inverse=True)
     codes = np.full(len(column), -1, dtype=np.int64)

@@ -14,6 +14,7 @@ from sidelight.side._statements import Ints
 def pair_columns(pairs: Any, kind: str) -> tuple[NDArray[Any], NDArray[Any]]:
     """The two columns of a list of pairs, which may hold positions or ids."""
     nothing: Ints = np.empty(0, dtype=np.int64)
+    listed: list[Any]
     if pairs is None:
         return nothing, nothing
     if hasattr(pairs, "__array__"):  # an array, or a data frame of two columns

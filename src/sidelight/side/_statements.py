@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.exceptions import SideInformationError
-from sidelight.side._names import Name, as_column, encode, look_up
+from sidelight.side._names import Name, as_column, encode, is_missing, look_up
 
 KINDS = ("must", "cannot", "unsure", "label", "not_label")
 MUST, CANNOT, UNSURE, LABEL, NOT_LABEL = range(5)
@@ -110,10 +110,13 @@ def check_statements(
 ) -> Table:
     """Turn columns into a table of statements, or say which statements are wrong and why."""
     raw_i = as_column(i)
+    raw_j = as_column(j) if j is not None else np.full(raw_i.shape, None, dtype=object)
+    if raw_i.ndim != 1 or raw_j.shape != raw_i.shape:
+        raise SideInformationError(
+            f"i has shape {raw_i.shape} and j has shape {raw_j.shape}; "
+            "they are lists of rows and go together, one entry per statement."
+        )
     length = len(raw_i)
-    raw_j = as_column(j) if j is not None else np.full(length, None, dtype=object)
-    if len(raw_j) != length:
-        raise SideInformationError(f"i has {length} rows and j has {len(raw_j)}; they go together.")
     kinds = _kind_codes(kind, length)
 
     def say(k: int) -> str:
@@ -300,17 +303,7 @@ def _whole_numbers(
     """A column of row numbers as integers; missing partners become −1."""
     if rows.dtype.kind in "iu":
         return rows.astype(np.int64)
-    if rows.dtype.kind == "f":
-        values = rows
-    else:
-        # A set of types is all that Python looks at row by row here, and only for object columns.
-        try:
-            values = np.array([np.nan if v is None else v for v in rows.tolist()], dtype=float)
-        except (TypeError, ValueError):
-            raise SideInformationError(
-                f"rows are given by position (whole numbers), not by {_first_text(rows)!r}; "
-                "for ids of your own give index=, the ids of all rows in their order."
-            ) from None
+    values = rows if rows.dtype.kind == "f" else _as_floats(rows)
     missing = np.isnan(values)
     with np.errstate(invalid="ignore"):
         broken = (values % 1 != 0) & ~missing
@@ -320,11 +313,27 @@ def _whole_numbers(
         "rows that are no whole numbers",
         "rows are numbered 0, 1, 2, …",
     )
-    return np.where(missing | broken, -1, values).astype(np.int64)
+    # A number beyond 64 bits has no row either, and would not survive the conversion.
+    return np.where(missing | broken, -1, np.clip(values, -(2**62), 2**62)).astype(np.int64)
 
 
-def _first_text(rows: NDArray[Any]) -> object:
-    return next((v for v in rows.tolist() if not isinstance(v, (int, float, type(None)))), None)
+def _as_floats(rows: NDArray[Any]) -> NDArray[np.float64]:
+    """A column of Python objects as numbers, NaN where a value is missing."""
+    values = rows.tolist()
+    others = set(map(type, values)) - {int, float}
+    if others:
+        odd = next((v for v in values if type(v) in others and not _is_number_or_gap(v)), None)
+        if odd is not None:
+            raise SideInformationError(
+                f"rows are given by position (whole numbers), not by {odd!r}; "
+                "for ids of your own give index=, the ids of all rows in their order."
+            )
+        values = [np.nan if type(v) in others and is_missing(v) else v for v in values]
+    return np.array(values, dtype=np.float64)
+
+
+def _is_number_or_gap(value: object) -> bool:
+    return isinstance(value, (np.integer, np.floating)) or is_missing(value)
 
 
 def _weights(weight: Any, length: int, say: Callable[[int], str]) -> NDArray[np.float64]:
