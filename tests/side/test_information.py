@@ -85,6 +85,15 @@ def test_categories_of_a_data_frame_are_class_names():
     assert SideInformation.from_labels(y).to_labels(unknown=None).tolist() == ["b", None, "a"]
 
 
+@pytest.mark.parametrize(
+    ("classes", "unknown"),
+    [([0, 1], "?"), ([0, 1], None), ([2**63, 1], -1), ([2**70, 1], -1), (["a", "b"], 0), ([], "?")],
+)
+def test_names_of_classes_keep_their_types_beside_any_unknown(classes, unknown):
+    labels = SideInformation.from_labels([*classes, None]).to_labels(unknown=unknown)
+    assert list(map(repr, labels.tolist())) == list(map(repr, [*classes, unknown]))
+
+
 def test_disagreeing_labels_are_settled_by_weight_then_by_the_first_class():
     side = SideInformation.from_columns(
         "label",
@@ -144,6 +153,13 @@ def test_labels_of_several_vocabularies_are_not_mixed_up():
         (lambda s: s.from_labels([["a"], None]), "no names"),
         (lambda s: s.from_labels([0, 1], index=["a", "a"]), "unique"),
         (lambda s: s.from_labels([0, 1], index=["a"]), "1 ids for 2 rows"),
+        (lambda s: s.from_labels([0, 1, 2], weight=[1, 2]), "2 entries for 3 rows"),
+        (lambda s: s.from_labels([0, 1, -1], weight=[1, 2]), "2 entries for 3 rows"),
+        (lambda s: s.from_labels([0, 1], weight=[1, 2, 3]), "3 entries for 2 rows"),
+        (lambda s: s.from_labels([0, 1], classes=2), "classes is 2; give a list"),
+        (lambda s: s.empty(1, index=[2**63]), "64 bits"),
+        (lambda s: s.empty(2, index=[True, False]), "all texts or all whole numbers"),
+        (lambda s: s.empty(True), "not True"),
         (lambda s: s.from_labels([0, 1], index=["a", 1]), "all texts or all whole numbers"),
         (lambda s: s.from_columns(["must", "lable"], [0, 1], [1, 0], n_samples=2), "'lable'"),
         (lambda s: s.from_columns("label", [0], n_samples=2), "no class"),
@@ -233,6 +249,58 @@ def test_annotators_kinds_and_vocabularies_can_be_chosen():
         side.only(annotator="bob")
     with pytest.raises(SideInformationError, match="'mst'"):
         side.only(kind="mst")
+
+
+def test_names_are_chosen_by_their_type_and_from_any_collection():
+    side = SideInformation.from_pairs(must=[(0, 1), (1, 2)], annotator=[True, 1], n_samples=3)
+    assert side.only(annotator=1).must.tolist() == [[1, 2]]
+    assert side.only(annotator=np.True_).must.tolist() == [[0, 1]]
+    named = SideInformation.from_pairs(must=[(0, 1), (1, 2)], annotator=["a", "b"], n_samples=3)
+    for wanted in (pd.Series(["b"]), np.array(["b"]), {"b": 0}.keys(), (name for name in "b")):
+        assert named.only(annotator=wanted).must.tolist() == [[1, 2]]
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        np.array([7, 9], dtype=np.uint16),
+        list(np.array([7, 9])),
+        pd.Index([7, 9]),
+        pd.array([7, 9], dtype="Int64"),
+        pl.Series([7, 9]),
+    ],
+)
+def test_equal_ids_are_equal_whatever_array_they_came_in(index):
+    assert SideInformation.empty(2, index=index) == SideInformation.empty(2, index=[7, 9])
+
+
+def test_ids_may_be_numpy_texts_and_no_ids_have_no_type():
+    texts = SideInformation.empty(2, index=["x", "y"])
+    assert SideInformation.empty(2, index=list(np.array(["x", "y"]))) == texts
+    assert SideInformation.empty(2, index=np.array(["x", "y"], dtype="T")) == texts
+    nothing = SideInformation.empty(0, index=np.array([]))
+    assert texts[[]] == nothing == SideInformation.empty(2, index=[7, 9])[[]]
+
+
+@pytest.mark.parametrize("gap", [None, pd.NA])
+def test_a_missing_weight_is_one_and_a_nan_is_refused(gap):
+    side = SideInformation.from_pairs(must=[(0, 1), (1, 2)], weight=[gap, 2], n_samples=3)
+    assert side.statements.weight.tolist() == [1, 2]
+    with pytest.raises(SideInformationError, match="NaN"):
+        SideInformation.from_pairs(must=[(0, 1), (1, 2)], weight=[np.nan, 2], n_samples=3)
+
+
+def test_classes_may_come_in_the_array_type_of_the_labels():
+    y = np.array([0.0, np.nan, 1.0])
+    assert SideInformation.from_labels(y, classes=np.array([0.0, 1.0])).classes == (0, 1)
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"])
+def test_slicing_takes_whole_numbers_of_every_width(dtype):
+    side = SideInformation.from_pairs(must=[(0, 1)], cannot=[(1, 69_999)], n_samples=70_000)
+    assert side[np.array([1, 0], dtype=dtype)].must.tolist() == [[0, 1]]
+    if dtype[0] == "i":
+        assert side[np.array([1, -1], dtype=dtype)].cannot.tolist() == [[0, 1]]
 
 
 def test_slicing_keeps_the_statements_whose_rows_all_survive():

@@ -208,14 +208,8 @@ def _values(series: Any) -> NDArray[Any]:
 
 
 def _weights(series: Any) -> NDArray[Any]:
-    """Weights, 1 where there is none; a NaN stays, for the gate to refuse."""
-    missing = series.is_null().to_numpy().astype(bool)
-    values = np.fromiter(series.to_list(), dtype=object, count=len(series))
-    empty = np.flatnonzero(missing)
-    not_numbers = [k for k in empty if isinstance(values[k], float)]
-    missing[not_numbers] = False
-    values[missing] = 1.0
-    return values
+    """Weights as they are, None where there is none; pandas calls a NaN missing, the gate not."""
+    return np.fromiter(series.to_list(), dtype=object, count=len(series))
 
 
 def _metadata(frame: Any) -> Mapping[str, Any]:

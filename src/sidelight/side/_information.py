@@ -3,6 +3,7 @@
 Files and frames build SideInformation themselves, so they are imported where they are used.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -208,7 +209,14 @@ class SideInformation:
         rows = np.flatnonzero((codes >= 0) & ~np.isin(codes, unknown))
         class_ = np.empty(len(names), dtype=object)
         class_[:] = names
-        weight = np.asarray(weight)[rows] if np.ndim(weight) else weight
+        if np.ndim(weight):
+            weight = as_column(weight)
+            if len(weight) != len(y):
+                raise SideInformationError(
+                    f"weight has {len(weight)} entries for {len(y)} rows; "
+                    "give one per row, or a number for all."
+                )
+            weight = weight[rows]
         index, n_samples = _check_size(index, len(y))
         return cls.from_columns(
             "label",
@@ -432,9 +440,12 @@ class SideInformation:
         """
         said = self._binding(LABEL)
         if len(np.unique(said.vocabulary)) > 1:
+            used = [repr(name) for name in self.vocabularies]
+            if (said.vocabulary < 0).any():
+                used.append("the shared one, None")
             raise SideInformationError(
-                f"the labels use several vocabularies ({', '.join(map(repr, self.vocabularies))}"
-                "), which are not comparable; choose one with only(vocabulary=...)."
+                f"the labels use several vocabularies ({', '.join(used)}), which are not "
+                "comparable; choose one with only(vocabulary=[...])."
             )
         votes = sparse.coo_array(
             (said.weight, (said.i, said.class_code)), shape=(self.n_samples, len(self.classes) or 1)
@@ -448,13 +459,16 @@ class SideInformation:
         return labels
 
     def to_labels(self, unknown: Any = -1) -> NDArray[Any]:
-        """For each row the name of its class, and ``unknown`` where nobody said; see `labels`."""
-        if not self.classes or all(type(name) is int for name in self.classes):
-            names = np.array([*self.classes, unknown])
-        else:
-            names = np.empty(len(self.classes) + 1, dtype=object)
-            names[:] = [*self.classes, unknown]
-        return names[self.labels]
+        """For each row the name of its class, and ``unknown`` where nobody said; see `labels`.
+
+        An array of whole numbers if all names and ``unknown`` are such, otherwise of objects: each
+        name keeps its type.
+        """
+        names = [*self.classes, unknown.item() if isinstance(unknown, np.integer) else unknown]
+        table = np.fromiter(names, dtype=object, count=len(names))
+        if all(type(name) is int and -(2**63) <= name < 2**63 for name in names):
+            table = table.astype(np.int64)
+        return table[self.labels]
 
     def to_pairs(self) -> dict[str, Ints]:
         """``{"must": …, "cannot": …}``, the arguments of `from_pairs`."""
@@ -722,7 +736,8 @@ def _check_size(index: Any, n_samples: Any) -> tuple[NDArray[Any] | None, int]:
             raise SideInformationError(
                 "how many rows does the data have? Give n_samples=, or index= with their ids."
             )
-        if not isinstance(n_samples, (int, np.integer)) or n_samples < 0:
+        whole = isinstance(n_samples, (int, np.integer)) and not isinstance(n_samples, bool)
+        if not whole or n_samples < 0:
             raise SideInformationError(
                 f"n_samples is a number of rows, 0 or more, not {n_samples!r}."
             )
@@ -736,8 +751,13 @@ def _check_size(index: Any, n_samples: Any) -> tuple[NDArray[Any] | None, int]:
 
 
 def _codes_of(wanted: Any, names: tuple[Name, ...], *, strict: bool) -> list[int]:
-    chosen = wanted if isinstance(wanted, (list, tuple, set, frozenset, np.ndarray)) else [wanted]
-    unknown = [name for name in chosen if not is_missing(name) and name not in names]
+    one = isinstance(wanted, (str, bool, int, float, np.generic)) or not isinstance(
+        wanted, Iterable
+    )
+    # The type belongs to a name: 1 is not True. A numpy value stands for its Python value.
+    chosen = [w.item() if isinstance(w, np.generic) else w for w in ([wanted] if one else wanted)]
+    code = {(type(name), name): k for k, name in enumerate(names)}
+    unknown = [w for w in chosen if not is_missing(w) and (type(w), w) not in code]
     if unknown:
         allowed = ", ".join(map(repr, names)) or "none"
         raise SideInformationError(
@@ -745,11 +765,13 @@ def _codes_of(wanted: Any, names: tuple[Name, ...], *, strict: bool) -> list[int
         )
     if strict and any(map(is_missing, chosen)):
         raise SideInformationError(f"every statement has a kind: {', '.join(KINDS)}.")
-    return [-1 if is_missing(name) else names.index(name) for name in chosen]
+    return [-1 if is_missing(name) else code[type(name), name] for name in chosen]
 
 
 def _same_index(first: NDArray[Any] | None, second: NDArray[Any] | None) -> bool:
     """Whether the row ids agree; no ids agree with any."""
     if first is None or second is None or first is second:
+        return True
+    if not len(first) and not len(second):  # the type of no ids at all says nothing
         return True
     return first.dtype.kind == second.dtype.kind and np.array_equal(first, second)

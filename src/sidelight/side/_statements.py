@@ -71,15 +71,10 @@ def check_index(index: Any) -> NDArray[Any]:
         raise SideInformationError(
             f"index has {ids.ndim} dimensions; give one id per row, such as a frame's id column."
         )
-    if ids.dtype == object:
-        types = {type(value) for value in ids.tolist()}
-        if types <= {str}:
-            ids = ids.astype(str)
-        elif types <= {int}:
-            ids = ids.astype(np.int64)
-    if ids.dtype.kind not in "iuU":
+    ids = _ids_of_one_type(ids)
+    if ids.dtype.kind not in "iU":
         raise SideInformationError(
-            "row ids have to be all texts or all whole numbers; "
+            f"row ids have to be all texts or all whole numbers (of 64 bits), not {ids.dtype}; "
             "convert the ids first, for example with frame['id'].astype(str)."
         )
     if len(set(ids.tolist())) < len(ids):
@@ -91,6 +86,18 @@ def check_index(index: Any) -> NDArray[Any]:
         )
     ids = ids.copy()
     ids.flags.writeable = False
+    return ids
+
+
+def _ids_of_one_type(ids: NDArray[Any]) -> NDArray[Any]:
+    """Texts, or whole numbers of 64 bits, so that equal ids make equal arrays; else as they are."""
+    types = set(map(type, ids.tolist()))
+    if all(issubclass(type_, str) for type_ in types):  # also when there are no ids
+        return ids.astype(str)
+    if all(issubclass(type_, (int, np.integer)) and type_ is not bool for type_ in types):
+        if max(ids.tolist()) < 2**63 and min(ids.tolist()) >= -(2**63):
+            return ids.astype(np.int64)
+        return ids.astype(object)
     return ids
 
 
@@ -214,7 +221,8 @@ def row_positions(rows: Any, n_samples: int) -> Ints:
     outside = (chosen < -n_samples) | (chosen >= n_samples)
     if outside.any():
         raise IndexError(f"row {chosen[outside][0]} is outside 0 … {n_samples - 1}")
-    chosen = np.where(chosen < 0, chosen + n_samples, chosen).astype(np.int64)
+    chosen = chosen.astype(np.int64)  # eight bits could not hold the sum
+    chosen = np.where(chosen < 0, chosen + n_samples, chosen)
     if len(np.unique(chosen)) < len(chosen):
         raise SideInformationError(
             "a row is chosen more than once: side information cannot speak of two copies of a row. "
@@ -340,7 +348,7 @@ def _weights(weight: Any, length: int, say: Callable[[int], str]) -> NDArray[np.
     if weight is None:
         return np.ones(length)
     try:
-        weights = np.array(weight, dtype=float)
+        weights = np.array(_without_gaps(weight), dtype=float)
     except (TypeError, ValueError) as error:
         raise SideInformationError(f"weights have to be numbers: {error}.") from None
     if weights.ndim == 0:
@@ -358,10 +366,23 @@ def _weights(weight: Any, length: int, say: Callable[[int], str]) -> NDArray[np.
     return weights
 
 
+def _without_gaps(weight: Any) -> Any:
+    """Weight 1 where there is none. A NaN stays: a computation that went wrong is no gap."""
+    column = as_column(weight)
+    if column.dtype != object or column.ndim != 1:
+        return column
+    return [1.0 if is_missing(w) and not isinstance(w, float) else w for w in column.tolist()]
+
+
 def _check_classes(
     codes: Ints, names: tuple[Name, ...], classes: Any, say: Callable[[int], str]
 ) -> None:
-    allowed = as_column(list(classes))
+    try:
+        allowed = as_column(classes if hasattr(classes, "__array__") else list(classes))
+    except TypeError:
+        raise SideInformationError(
+            f"classes is {classes!r}; give a list of the classes that may occur."
+        ) from None
     _, allowed_names = encode(allowed, len(allowed), "classes")
     keys = {(type(name), name) for name in allowed_names}
     outside = np.array([(type(name), name) not in keys for name in names] + [False])
