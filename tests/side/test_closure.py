@@ -38,6 +38,21 @@ def test_statements_of_weight_zero_bind_nothing():
     assert not len(side.conflicts().broken)
 
 
+def test_nobody_can_change_what_a_side_remembers():
+    side = SideInformation.from_labels([0, 1, -1], index=["a", "b", "c"])
+    side += SideInformation.from_pairs(must=[(1, 2)], cannot=[(0, 2)], n_samples=3)
+    for closure in (side.closure(), side.closure()[[0, 2]]):
+        for column in (closure.groups, closure.cannot, closure.labels, closure.not_labels):
+            assert not column.flags.writeable
+        assert not closure.source.index.flags.writeable
+
+
+def test_no_rows_are_neither_together_nor_apart():
+    closure = SideInformation.from_labels([0, 1]).closure()
+    assert closure.together([], []).shape == closure.apart([], []).shape == (0,)
+    assert SideInformation.empty(0).closure()[[]].n_groups == 0
+
+
 @given(sides())
 def test_together_and_apart_are_what_the_definition_says(side):
     together, apart = related_rows(side)

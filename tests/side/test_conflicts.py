@@ -67,6 +67,12 @@ def test_a_row_kept_apart_from_itself_is_a_conflict():
     assert str(side.conflicts()[0]) == "1 and 1 are kept apart, yet it is the same row"
 
 
+def test_a_conflict_can_be_kept_in_a_set():
+    pairs = [(0, 1)]
+    conflicts = SideInformation.from_pairs(pairs, pairs, n_samples=2).conflicts()
+    assert len({conflicts[0], conflicts.chain(1)}) == 1
+
+
 def test_no_conflict_says_so():
     conflicts = SideInformation.from_labels([0, 1, -1]).conflicts()
     assert len(conflicts) == 0

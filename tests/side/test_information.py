@@ -11,7 +11,7 @@ from scipy import sparse
 
 from sidelight import SideInformation
 from sidelight.exceptions import SideInformationError
-from sidelight.side import KINDS
+from sidelight.side import KINDS, match_classes
 from strategies import sides
 
 
@@ -374,9 +374,29 @@ def test_violated_compares_a_partition_with_every_kind():
     assert side.violated([0, -1, -1, -1]).tolist() == [True, False, False, False, False, True, True]
 
 
-def test_violated_needs_one_label_per_row():
-    with pytest.raises(SideInformationError, match="about 3 rows"):
-        SideInformation.empty(3).violated([0, 1])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.float64, np.bool_, np.uint64])
+def test_cluster_numbers_may_be_of_any_type(dtype):
+    side = SideInformation.from_labels(["a", "b", "b"])
+    side += SideInformation.from_pairs(must=[(0, 2)], n_samples=3)
+    broken = side.violated(np.array([0, 1, 0], dtype=dtype))
+    assert broken.tolist() == [False, False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [([0, 1], "about 3 rows"), ([0, 1, np.nan], "whole numbers"), (list("abc"), "whole numbers")],
+)
+def test_what_is_no_partition_is_refused(labels, message):
+    side = SideInformation.from_labels(["a", None, None])
+    with pytest.raises(SideInformationError, match=message):
+        side.violated(labels)
+    with pytest.raises(SideInformationError, match=message):
+        match_classes(side, labels, 2)
+
+
+def test_a_cluster_beyond_their_number_is_refused():
+    with pytest.raises(SideInformationError, match=r"cluster 5.*0 … 1"):
+        match_classes(SideInformation.from_labels([0, 1]), [0, 5], 2)
 
 
 @given(sides(with_index=True), st.randoms(use_true_random=False))

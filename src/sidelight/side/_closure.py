@@ -94,6 +94,11 @@ class Closure:
     not_labels: Ints
     source: "SideInformation"
 
+    def __post_init__(self) -> None:
+        # SideInformation keeps its closure, and everybody who asks gets the same arrays.
+        for column in (self.groups, self.cannot, self.labels, self.not_labels):
+            column.flags.writeable = False
+
     @property
     def n_groups(self) -> int:
         """The number of groups, rows that are tied to no other row included."""
@@ -112,14 +117,14 @@ class Closure:
 
     def together(self, i: ArrayLike, j: ArrayLike) -> NDArray[np.bool_]:
         """Whether rows i and j belong together, for arrays of rows."""
-        return np.asarray(self.groups[np.asarray(i)] == self.groups[np.asarray(j)])
+        return np.asarray(self._groups_of(i) == self._groups_of(j))
 
     def apart(self, i: ArrayLike, j: ArrayLike) -> NDArray[np.bool_]:
         """Whether rows i and j do not belong together, for arrays of rows.
 
         Both `together` and `apart` hold where the statements contradict each other.
         """
-        first, second = self.groups[np.asarray(i)], self.groups[np.asarray(j)]
+        first, second = self._groups_of(i), self._groups_of(j)
         low, high = np.minimum(first, second), np.maximum(first, second)
         found = np.isin(
             low * self.n_groups + high, self.cannot[:, 0] * self.n_groups + self.cannot[:, 1]
@@ -133,8 +138,8 @@ class Closure:
     def __getitem__(self, rows: Any) -> "Closure":
         """The same knowledge about fewer rows: ties through the rows that are gone remain."""
         chosen = row_positions(rows, len(self.groups))
-        ids = None if self.source.index is None else self.source.index[chosen]
-        source = replace(self.source, n_samples=len(chosen), index=ids)
+        # Not source[rows] itself: names that no statement uses would be gone, and the codes with them.
+        source = replace(self.source, n_samples=len(chosen), index=self.source[chosen].index)
         kept, first, groups = np.unique(self.groups[chosen], return_index=True, return_inverse=True)
         by_first_row = np.argsort(np.argsort(first))
         new = np.full(self.n_groups, -1, dtype=np.int64)
@@ -188,6 +193,10 @@ class Closure:
             self_pairs="keep",
         )
 
+    def _groups_of(self, rows: ArrayLike) -> Ints:
+        rows = np.asarray(rows)
+        return self.groups[rows if rows.size else rows.astype(np.int64)]  # [] is of floats
+
     def _incidence(self) -> tuple[sparse.csr_array, sparse.csr_array, sparse.csr_array]:
         """Groups against vocabularies (number of labels), classes, and excluded classes."""
         vocabularies = len(self.source.vocabularies) + 1  # code −1, the shared one, comes last
@@ -222,7 +231,6 @@ def close(side: "SideInformation") -> Closure:
         )
 
     cut = counts & (said.kind == CANNOT)
-    groups.flags.writeable = False
     return Closure(
         groups,
         _distinct_rows(

@@ -48,7 +48,7 @@ class Conflict:
 
     statement: int
     chain: tuple[int, ...]
-    side: "SideInformation" = field(repr=False)
+    side: "SideInformation" = field(repr=False, hash=False)
 
     def __str__(self) -> str:
         said = self.side.statements
@@ -80,7 +80,7 @@ class Conflict:
         return words
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Conflicts(Sequence[Conflict]):
     """All broken statements, and explanations for the first of them.
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _CLIQUE_TRIES = 1000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Feasibility:
     """The answer of `SideInformation.feasible`.
 

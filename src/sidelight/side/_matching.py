@@ -39,7 +39,12 @@ def match_classes(side: "SideInformation", labels: ArrayLike, n_clusters: int) -
     >>> match_classes(side, [0, 1, 1], n_clusters=2)
     array([[1, 0]])
     """
-    labels = np.asarray(labels)
+    labels = _cluster_numbers(side, labels)
+    if labels.max(initial=-1) >= n_clusters:
+        raise SideInformationError(
+            f"labels has cluster {labels.max()}, and n_clusters={n_clusters} clusters are numbered "
+            f"0 … {n_clusters - 1}; give the number of all clusters."
+        )
     n_classes = len(side.classes)
     matched = np.full((len(side.vocabularies) + 1, n_classes), -1, dtype=np.int64)
     said = side._binding(LABEL)
@@ -62,11 +67,7 @@ def match_classes(side: "SideInformation", labels: ArrayLike, n_clusters: int) -
 
 def violated(side: "SideInformation", labels: ArrayLike) -> NDArray[np.bool_]:
     """For each statement whether a partition breaks it."""
-    labels = np.asarray(labels)
-    if labels.shape != side.shape:
-        raise SideInformationError(
-            f"labels has shape {labels.shape}; the statements are about {side.n_samples} rows."
-        )
+    labels = _cluster_numbers(side, labels)
     said = side.statements
     n_clusters = int(labels.max(initial=-1)) + 1
     of_i, of_j = labels[said.i], labels[said.j]
@@ -81,3 +82,24 @@ def violated(side: "SideInformation", labels: ArrayLike) -> NDArray[np.bool_]:
     broken |= (said.kind == LABEL) & ~same_class
     broken |= (said.kind == NOT_LABEL) & same_class
     return broken
+
+
+def _cluster_numbers(side: "SideInformation", labels: ArrayLike) -> Ints:
+    """One whole number per row, whatever its type; negative is no cluster."""
+    given = np.asarray(labels)
+    if given.shape != side.shape:
+        raise SideInformationError(
+            f"labels has shape {given.shape}; the statements are about {side.n_samples} rows."
+        )
+    if not _holds_whole_numbers(given):
+        raise SideInformationError(
+            f"labels is an array of {given.dtype}; give whole numbers, the cluster of each row "
+            "from 0, with -1 for none."
+        )
+    return given.astype(np.int64)
+
+
+def _holds_whole_numbers(array: NDArray[np.generic]) -> bool:
+    if array.dtype.kind == "f":
+        return bool(np.isfinite(array).all() and (array % 1 == 0).all())
+    return array.dtype.kind in "biu"
