@@ -1,5 +1,5 @@
 import numpy as np
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from oracles import related_rows
@@ -87,9 +87,8 @@ def test_closure_of_a_slice_is_inside_the_slice_of_the_closure(side, data):
     )
 
 
-@given(sides(min_rows=3, max_rows=6), sides(min_rows=3, max_rows=6))
+@given(sides(min_rows=5, max_rows=5), sides(min_rows=5, max_rows=5))
 def test_more_statements_never_entail_less(a, b):
-    assume(a.n_samples == b.n_samples)
     i, j = pairs_of(a.n_samples)
     closure, more = a.closure(), (a + b).closure()
     assert not (closure.together(i, j) & ~more.together(i, j)).any()

@@ -138,7 +138,7 @@ class Closure:
     def __getitem__(self, rows: Any) -> "Closure":
         """The same knowledge about fewer rows: ties through the rows that are gone remain."""
         chosen = row_positions(rows, len(self.groups))
-        # Not source[rows] itself: names that no statement uses would be gone, and the codes with them.
+        # Not source[chosen] itself: it would forget names that no statement uses, and so the codes.
         source = replace(self.source, n_samples=len(chosen), index=self.source[chosen].index)
         kept, first, groups = np.unique(self.groups[chosen], return_index=True, return_inverse=True)
         by_first_row = np.argsort(np.argsort(first))
