@@ -192,6 +192,12 @@ def test_pair_files_of_one_kind_have_two_columns(tmp_path):
     assert side.cannot.tolist() == [[0, 1], [1, 2]]
 
 
+def test_a_line_of_empty_cells_is_passed_over(tmp_path):
+    path = write_text(tmp_path / "a.txt", "0,1\n,\n1,2\n")
+    side = SideInformation.read(path, format="pairs", kind="must", n_samples=3)
+    assert side.must.tolist() == [[0, 1], [1, 2]]
+
+
 def test_graph_files_hold_twice_the_weight_of_a_self_pair(tmp_path):
     path = write_text(tmp_path / "a.link", "1 2 1\n2\t2 3.0\n1.0000000e+00 3 0.5\n")
     side = SideInformation.read(path, kind="must", n_samples=3, first_row=1, self_pairs="keep")
@@ -261,6 +267,7 @@ def test_an_unknown_id_is_named_with_its_line(tmp_path):
         ('{"kind":"must","i":0,"j":1}\n{"kind":\n', r"a\.jsonl, line 2: not one JSON object"),
         ('{"kind":"must","i":0,"j":1},{"kind":"must","i":0,"j":1}\n', r"line 1: not one JSON"),
         ("\n[1, 2]\n", r"line 2: not one JSON object"),
+        ('{"kind":"must","i":0,"j":1}\n' + "[" * 100_000, r"line 2: not one JSON object"),
         ('{"kind":"must","i":0,"j":1}\n{"kind":"must","i":0,"k":1}\n', r"line 2: unknown key 'k'"),
         ('{"i":0,"j":1}\n', r"line 1: the kind is None"),
         ('{"kind":"must","i":0,"j":5}\n', r"line 1: column j names row 5"),
@@ -284,6 +291,8 @@ def test_wrong_json_lines_name_file_and_line(tmp_path, text, message):
     [
         ("0 1 must\n1 2\n", r"line 2: not 3 cells"),
         ("0 1 must\n# no\n1 2 maybe\n", r"line 3: the kind is 'maybe'.*must-link.*-1"),
+        ("0,1,must\n,,\n1,9,must\n", r"line 3: column j names row 9"),
+        ('0,1,must\n"' + "1" * 200_000, r"field larger.*quote"),
     ],
 )
 def test_wrong_pair_files_name_file_and_line(tmp_path, text, message):
@@ -301,6 +310,27 @@ def test_text_that_is_not_utf8_is_refused(tmp_path):
 def test_what_is_no_parquet_is_refused(tmp_path):
     with pytest.raises(SideInformationError, match="cannot be read as Parquet"):
         SideInformation.read(write_text(tmp_path / "a.parquet", "kind,i,j\n"), n_samples=3)
+
+
+def test_an_arrow_table_that_somebody_else_wrote_to_parquet_is_read(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    for k, side in enumerate(
+        (SideInformation.from_labels([3, "3", None]), SideInformation.from_labels(["a", None, "b"]))
+    ):
+        parquet.write_table(side.to_frame("pyarrow"), tmp_path / f"{k}.parquet")
+        assert_identical(SideInformation.read(tmp_path / f"{k}.parquet", n_samples=3), side)
+
+
+@pytest.mark.parametrize("noted", ["junk", "[1]"])
+def test_metadata_that_sidelight_has_not_written_is_refused(tmp_path, noted):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = SideInformation.from_labels(["a"]).to_frame("pyarrow")
+    table = table.replace_schema_metadata({"sidelight": noted})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(SideInformationError, match=r"a\.parquet has metadata"):
+        SideInformation.read(tmp_path / "a.parquet", n_samples=1)
+    with pytest.raises(SideInformationError, match="the frame has metadata"):
+        SideInformation.from_frame(table, n_samples=1)
 
 
 def test_parquet_without_header_counts_its_rows_in_errors(tmp_path):
@@ -323,8 +353,10 @@ def test_parquet_without_header_counts_its_rows_in_errors(tmp_path):
         ({"kind": "must"}, r"kind= is for pairs and graph"),
         ({"format": "graph", "kind": "label"}, r"kind is"),
         ({"class_type": bool}, r"class_type is str, int, float"),
-        ({"n_samples": "guess"}, r'a number of rows or "infer"'),
-        ({"n_samples": 3.0}, r'a number of rows or "infer"'),
+        ({"n_samples": "guess"}, r'number of rows.* or "infer", not .guess'),
+        ({"n_samples": 3.0}, r"number of rows.*not 3\.0"),
+        ({"n_samples": -1}, r"number of rows, 0 or more.*not -1"),
+        ({"n_samples": True}, r"number of rows.*not True"),
         ({"index": ["0", "1"], "n_samples": np.int64(3)}, r"2 ids for 3 rows"),
         ({"index": ["0", "1"], "first_row": 1}, r"first_row"),
     ],

@@ -126,6 +126,12 @@ def test_a_frame_without_the_needed_columns_is_refused(columns, message):
         SideInformation.from_frame(pd.DataFrame(columns), n_samples=3)
 
 
+def test_a_column_that_stands_there_twice_is_refused():
+    frame = pd.DataFrame([["must", 0, 1, 2]], columns=["kind", "i", "j", "j"])
+    with pytest.raises(SideInformationError, match="twice.*'j'"):
+        SideInformation.from_frame(frame, n_samples=3)
+
+
 def test_what_is_no_frame_is_refused():
     for frame in ([("must", 0, 1)], pl.LazyFrame({"kind": ["must"], "i": [0], "j": [1]})):
         with pytest.raises(SideInformationError, match="pandas or polars DataFrame or a pyarrow"):

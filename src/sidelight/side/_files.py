@@ -42,7 +42,7 @@ _PAIR_WORDS = {
     **dict.fromkeys(("must", "ml", "must-link", "must_link", "mustlink", "1", "+1"), MUST),
     **dict.fromkeys(("cannot", "cl", "cannot-link", "cannot_link", "cannotlink", "-1"), CANNOT),
 }
-_NO_COMMENT = re.compile(r"\s*[^\s#]")
+_NO_COMMENT = re.compile(r"[\s,]*[^\s,#]")  # nor a line of empty cells
 # Files are parsed in pieces of this many lines: at once, a million records as lists or
 # dictionaries would take half a gigabyte before they become columns.
 _PIECE = 50_000
@@ -398,7 +398,12 @@ def _read_plain(path: Path, format: str, kind: str | None) -> Source:
     data = list(compress(text, kept))
     rows: list[list[str]]
     if any("," in line for line in data[:1]):
-        rows = list(csv.reader(data, skipinitialspace=True))
+        try:
+            rows = list(csv.reader(data, skipinitialspace=True))
+        except csv.Error as error:
+            raise SideInformationError(
+                f"{path}: {error}; is there a quote that opens only?"
+            ) from None
     else:
         rows = list(map(str.split, data))
     third = "weight" if format == "graph" else "kind"
@@ -467,7 +472,7 @@ def _parse_json(path: Path, lines: list[str], numbers: list[int]) -> list[dict[s
     """One object per line; parsed as one text, which is several times faster than line by line."""
     try:
         records: list[Any] = json.loads("[" + ",".join(lines) + "]")
-    except ValueError:
+    except (ValueError, RecursionError):  # brackets in brackets, thousands of them
         records = []
     if len(records) == len(lines) and set(map(type, records)) <= {dict}:
         return records
@@ -485,7 +490,7 @@ def _parse_json(path: Path, lines: list[str], numbers: list[int]) -> list[dict[s
 def _is_object(line: str) -> bool:
     try:
         return isinstance(json.loads(line), dict)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
 
 
@@ -521,8 +526,8 @@ def _read_parquet(path: Path) -> Source:
     except ValueError as error:  # pyarrow's error for anything that is no Parquet
         raise SideInformationError(f"{path} cannot be read as Parquet: {error}") from None
     check_columns(str(path), table.column_names)
-    metadata = (table.schema.metadata or {}).get(b"sidelight")
-    header = None if metadata is None else check_header(str(path), json.loads(metadata))
+    noted = _frames.metadata(table, str(path))
+    header = check_header(str(path), noted) if "sidelight" in noted else None
     columns = _frames.arrow_columns(table)
     numbers = range(table.num_rows)
     return Source(str(path), columns, text=False, lines=lambda: numbers, unit="row", header=header)

@@ -33,11 +33,14 @@ def columns_of(frame: Any) -> dict[str, Any]:
             f"from_frame takes a pandas or polars DataFrame or a pyarrow Table, not "
             f"{type(frame).__name__}; collect a lazy frame first."
         ) from None
+    except nw.exceptions.DuplicateError as error:
+        came = " ".join(str(error).split())
+        raise SideInformationError(f"the frame has a column twice ({came}); drop one.") from None
     check_columns("the frame", [str(name) for name in table.columns])
     columns: dict[str, Any] = {name: _values(table.get_column(name)) for name in table.columns}
     if "weight" in columns:
         columns["weight"] = _weights(table.get_column("weight"))
-    for name in _metadata(frame).get("encoded", ()):
+    for name in metadata(frame, "the frame").get("encoded", ()):
         columns[name] = _decode(columns[name])
     columns["class_"] = columns.pop("class", None)
     return columns
@@ -212,11 +215,19 @@ def _weights(series: Any) -> NDArray[Any]:
     return np.fromiter(series.to_list(), dtype=object, count=len(series))
 
 
-def _metadata(frame: Any) -> Mapping[str, Any]:
-    """What sidelight has noted in the schema of an Arrow table."""
-    metadata = getattr(getattr(frame, "schema", None), "metadata", None) or {}
-    noted: Mapping[str, Any] = json.loads(metadata.get(b"sidelight", b"{}"))
-    return noted
+def metadata(frame: Any, name: str) -> Mapping[str, Any]:
+    """What sidelight has noted in the schema of an Arrow table: a header, what is encoded."""
+    noted = getattr(getattr(frame, "schema", None), "metadata", None) or {}
+    try:
+        said: Any = json.loads(noted.get(b"sidelight", b"{}"))
+    except ValueError:
+        said = None
+    if not isinstance(said, dict):
+        raise SideInformationError(
+            f'{name} has metadata "sidelight" that sidelight has not written; remove it from the '
+            "schema, and give n_samples= or index=."
+        )
+    return said
 
 
 def _decode(texts: NDArray[Any]) -> NDArray[Any]:

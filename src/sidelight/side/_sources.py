@@ -269,11 +269,14 @@ def _check_size(n_samples: Any) -> int | Literal["infer"] | None:
     if isinstance(n_samples, str) and n_samples == "infer":
         return "infer"
     try:
-        return to_index(n_samples)
+        size = -1 if isinstance(n_samples, bool) else to_index(n_samples)
     except TypeError:
+        size = -1
+    if size < 0:
         raise SideInformationError(
-            f'n_samples is a number of rows or "infer", not {n_samples!r}.'
-        ) from None
+            f'n_samples is a number of rows, 0 or more, or "infer", not {n_samples!r}.'
+        )
+    return size
 
 
 def _positions_to_ids(source: Source, size: int, index: Any) -> tuple[Any, Any, int, Any]:
