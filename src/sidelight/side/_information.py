@@ -18,7 +18,7 @@ from sidelight.side import _closure, _conflicts, _feasibility, _matching
 from sidelight.side._names import (
     Name,
     as_column,
-    encode,
+    is_known,
     is_missing,
     same_names,
     union_names,
@@ -36,6 +36,7 @@ from sidelight.side._statements import (
     check_index,
     check_statements,
     compact,
+    heaviest_class,
     row_positions,
 )
 
@@ -202,13 +203,7 @@ class SideInformation:
             raise SideInformationError(
                 f"y has shape {y.shape}; give one label per row, with -1 where it is unknown."
             )
-        codes, names = encode(y, len(y), "y")
-        unknown = [
-            c for c, name in enumerate(names) if not isinstance(name, (bool, str)) and name == -1
-        ]
-        rows = np.flatnonzero((codes >= 0) & ~np.isin(codes, unknown))
-        class_ = np.empty(len(names), dtype=object)
-        class_[:] = names
+        rows = np.flatnonzero(is_known(y))
         if np.ndim(weight):
             weight = as_column(weight)
             if len(weight) != len(y):
@@ -221,7 +216,7 @@ class SideInformation:
         return cls.from_columns(
             "label",
             rows if index is None else index[rows],
-            class_=class_[codes[rows]],
+            class_=y[rows],
             weight=weight,
             annotator=annotator,
             vocabulary=vocabulary,
@@ -447,14 +442,8 @@ class SideInformation:
                 f"the labels use several vocabularies ({', '.join(used)}), which are not "
                 "comparable; choose one with only(vocabulary=[...])."
             )
-        votes = sparse.coo_array(
-            (said.weight, (said.i, said.class_code)), shape=(self.n_samples, len(self.classes) or 1)
-        ).tocsr()
-        votes.sort_indices()
-        labels = np.full(self.n_samples, -1, dtype=np.int64)
-        rows = np.repeat(np.arange(self.n_samples), np.diff(votes.indptr))
-        order = np.lexsort((-votes.indices, votes.data, rows))  # the winner comes last in each row
-        labels[rows[order]] = votes.indices[order]
+        shape = (self.n_samples, len(self.classes) or 1)
+        labels = heaviest_class(said.i, said.class_code, said.weight, shape)
         labels.flags.writeable = False
         return labels
 

@@ -22,6 +22,23 @@ def is_missing(value: object) -> bool:
     return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
 
 
+def is_known(labels: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which partial labels say something: not −1, not missing."""
+    if labels.dtype.kind in "biu":
+        return np.asarray(labels != -1) if labels.dtype.kind == "i" else np.ones(len(labels), bool)
+    if labels.dtype.kind == "f":
+        return (labels != -1) & ~np.isnan(labels)
+    if labels.dtype != object:
+        return np.ones(len(labels), dtype=bool)
+    return ~np.fromiter(map(_is_unknown, labels), dtype=bool, count=len(labels))
+
+
+def _is_unknown(label: object) -> bool:
+    if is_missing(label):
+        return True
+    return isinstance(label, (int, float, np.number)) and label == -1
+
+
 def encode(values: Any, length: int, what: str) -> tuple[Codes, tuple[Name, ...]]:
     """Codes (−1 where missing) and sorted names of a column; a single value fills the column."""
     if is_missing(values) or isinstance(values, (str, bool, int, float, np.generic)):
