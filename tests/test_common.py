@@ -14,11 +14,21 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sidelight.models
-from sidelight import BayesianMixture, PartitionLevelKMeans, SideInformation
+from sidelight import (
+    AnnotatedGaussianMixture,
+    BayesianMixture,
+    PartitionLevelKMeans,
+    SideInformation,
+)
 from sidelight.models import SideClusterer
 from sidelight.testing import checks
 
-MODELS = [BayesianMixture(3), PartitionLevelKMeans(3)]
+MODELS = [
+    # A short search: the checks are about the contract, and some fit 20,000 rows.
+    AnnotatedGaussianMixture(3, n_init=3, n_generations=1),
+    BayesianMixture(3),
+    PartitionLevelKMeans(3),
+]
 _SPARSE = "it takes an estimator with predict_proba and sparse X for a classifier: multi_class"
 EXPECTED_FAILURES = {  # {model name: {check name: reason}}
     "BayesianMixture": {

@@ -8,13 +8,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sidelight.models import BayesianMixture, PartitionLevelKMeans
+    from sidelight.models import AnnotatedGaussianMixture, BayesianMixture, PartitionLevelKMeans
     from sidelight.results import ClusterResult
     from sidelight.side import SideInformation
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AnnotatedGaussianMixture",
     "BayesianMixture",
     "ClusterResult",
     "PartitionLevelKMeans",
@@ -23,6 +24,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "AnnotatedGaussianMixture": "sidelight.models",
     "BayesianMixture": "sidelight.models",
     "ClusterResult": "sidelight.results",
     "PartitionLevelKMeans": "sidelight.models",

@@ -1,0 +1,629 @@
+"""Moves of annotated rows between Gaussian clusters, each by the exact change of the objective.
+
+The objective of a partition is a sum of three kinds of terms, everything re-estimated:
+
+    clusters    -(SSE + a s0) / (2 s) - (n width + a) / 2 log s,   s = (SSE + a s0) / (n width + a)
+    annotators  log B(agreed + 2, violated + 1) - log B(2, 1), or agreed log p + violated log(1 - p)
+    layers      two Poisson block models, must and cannot, with or without priors
+
+``width`` is the number of features that share a variance: all (spherical) or one (diagonal). A
+partition is kept as counts, means and sums of squared deviations (not raw sums of squares, which
+lose digits far from the origin), as sums of agreed and violated weights, and as edge matrices.
+"""
+
+from collections import namedtuple
+from math import lgamma
+
+import numpy as np
+
+from sidelight._kernels._jit import jit
+
+# The annotated rows. Row i has the entries span[i]:span[i + 1], sorted by who said them: with a
+# partner (a pair) or with partner -1 and a column (a label). pull > 0 draws the row to the cluster
+# of the partner or column, pull < 0 pushes it away; bonus is what a right label earns beyond that.
+# who is the annotator, or -1 for the edges of the block models. loops (n, 2) are self pairs, by
+# layer, as they stand on the diagonal of the graph (twice their weight).
+Rows = namedtuple("Rows", ["X", "span", "partner", "column", "pull", "bonus", "who", "loops"])
+
+# The statements, each once; constant (E, 2) are those that no partition can change.
+Said = namedtuple(
+    "Said",
+    [
+        "pair_a", "pair_b", "pair_pull", "pair_who",
+        "label_row", "label_column", "label_pull", "label_bonus", "label_who", "constant",
+    ],
+)  # fmt: skip
+
+# kind: 0 no block models, 1 block models, 2 with priors. given (E): whether the accuracy is, and
+# then log_p (E, 2) are log p and log(1 - p). layer_total, layer_odds (2): weight of the statements
+# and the odds of an edge outside against one inside.
+Model = namedtuple(
+    "Model",
+    [
+        "kind", "width", "prior", "variance", "floor", "min_size",
+        "given", "log_p", "beta", "layer_total", "layer_odds",
+    ],
+)  # fmt: skip
+
+# labels of the annotated rows; counts, means (K, d), sse (K, 1 or d), terms (K: the clusters' part
+# of the objective); tally (E, 2); edges (2, K, K), ends (K: their row sums, both layers); extra
+# (1): what wrong labels lose beyond the annotators' terms.
+State = namedtuple(
+    "State", ["labels", "counts", "means", "sse", "terms", "tally", "edges", "ends", "extra"]
+)
+
+# Work space, so that nothing is allocated inside a sweep.
+Scratch = namedtuple(
+    "Scratch", ["gain", "pull", "linear", "links", "spread", "members", "before", "seen"]
+)
+
+
+@jit
+def new_scratch(n_rows, n_clusters, n_variances):
+    """Work space for a partition of so many annotated rows."""
+    return Scratch(
+        np.zeros(n_clusters), np.zeros(n_clusters), np.zeros(n_clusters),
+        np.zeros((2, n_clusters)), np.zeros(n_variances),
+        np.zeros(n_rows, np.int64), np.zeros(n_rows, np.int64), np.zeros(n_rows, np.int64),
+    )  # fmt: skip
+
+
+# The terms of the objective
+
+
+@jit
+def cluster_term(model, n, sse, spread, factor):
+    """The objective's part of a cluster of n rows with deviations sse + factor * spread."""
+    weight = n * model.width + model.prior
+    if weight <= 0.0:
+        return 0.0
+    term = 0.0
+    for v in range(sse.shape[0]):
+        total = max(sse[v] + factor * spread[v], 0.0) + model.prior * model.variance[v]
+        s = max(total / weight, model.floor)
+        term -= 0.5 * (total / s + weight * np.log(s))
+    return term
+
+
+@jit
+def annotator_term(model, e, agreed, violated):
+    """The log-likelihood of one annotator's statements, without constants of the partition.
+
+    The normaliser of the Beta function needs agreed + violated only, which no move changes.
+    """
+    if model.given[e]:
+        return agreed * model.log_p[e, 0] + violated * model.log_p[e, 1]
+    return lgamma(max(agreed, 0.0) + model.beta[0]) + lgamma(max(violated, 0.0) + model.beta[1])
+
+
+@jit
+def x_log_x(x):
+    """X log x, with 0 log 0 = 0 (and what rounding leaves below 0 is 0)."""
+    return x * np.log(x) if x > 1e-12 else 0.0
+
+
+@jit
+def layer_posterior(edges, counts, total, odds):
+    """One block model with its prior at the best densities (the paper's Eqs. 17-26, half scale).
+
+    The terms - n_r n_s omega / 2 and - lambda omega add up to - total.
+    """
+    n_clusters = counts.shape[0]
+    inside = 0.0
+    rows = 0.0
+    for r in range(n_clusters):
+        inside += 0.5 * counts[r] * (counts[r] + 1.0)
+        rows += counts[r]
+    outside = 0.5 * rows * (rows + 1.0) - inside
+    f_in = total / (inside + odds * outside)
+    rate_in = 1.0 / f_in
+    rate_out = 1.0 / (odds * f_in)
+    value = -total + n_clusters * np.log(rate_in)
+    value += 0.5 * n_clusters * (n_clusters - 1) * np.log(rate_out)
+    for r in range(n_clusters):
+        if edges[r, r] > 1e-12:
+            value += (
+                0.5 * edges[r, r] * np.log(edges[r, r] / (counts[r] * counts[r] + 2.0 * rate_in))
+            )
+        for s in range(r + 1, n_clusters):
+            if edges[r, s] > 1e-12:
+                value += edges[r, s] * np.log(edges[r, s] / (counts[r] * counts[s] + rate_out))
+    return value
+
+
+@jit
+def layers_value(model, state):
+    """Both block models at the best densities."""
+    value = 0.0
+    if model.kind == 2:
+        for g in range(2):
+            if model.layer_total[g] > 0.0:
+                value += layer_posterior(
+                    state.edges[g], state.counts, model.layer_total[g], model.layer_odds[g]
+                )
+        return value
+    for r in range(state.counts.shape[0]):
+        if state.ends[r] > 1e-12:
+            value -= state.ends[r] * np.log(state.counts[r])
+        for s in range(state.counts.shape[0]):
+            for g in range(2):
+                value += 0.5 * x_log_x(state.edges[g, r, s])
+    return value - model.layer_total[0] - model.layer_total[1]
+
+
+@jit
+def objective(model, state):
+    """The objective of a partition from its state."""
+    value = state.extra[0]
+    for k in range(state.counts.shape[0]):
+        value += state.terms[k]
+    for e in range(state.tally.shape[0]):
+        agreed, violated = state.tally[e, 0], state.tally[e, 1]
+        value += annotator_term(model, e, agreed, violated)
+        if not model.given[e]:
+            a, b = model.beta[0], model.beta[1]
+            value += lgamma(a + b) - lgamma(a) - lgamma(b) - lgamma(agreed + violated + a + b)
+    if model.kind > 0:
+        value += layers_value(model, state)
+    return value
+
+
+# The state of a partition
+
+
+@jit
+def add_rows(X, labels, reference, counts, sums, squares):
+    """Add rows to counts, sums of x - reference[k] and its squares (K, 1 or d): OUT."""
+    n_features = X.shape[1]
+    for i in range(labels.shape[0]):
+        k = labels[i]
+        counts[k] += 1.0
+        for j in range(n_features):
+            away = X[i, j] - reference[k, j]
+            sums[k, j] += away
+            squares[k, j if squares.shape[1] > 1 else 0] += away * away
+
+
+@jit
+def set_clusters(model, reference, sums, squares, state):
+    """Means, deviations and terms from sums around a reference; state.counts is set. state: OUT."""
+    n_clusters, n_features = reference.shape
+    for k in range(n_clusters):
+        n = state.counts[k]
+        for v in range(squares.shape[1]):
+            state.sse[k, v] = squares[k, v]
+        for j in range(n_features):
+            step = sums[k, j] / n if n > 0.0 else 0.0
+            state.means[k, j] = reference[k, j] + step
+            state.sse[k, j if squares.shape[1] > 1 else 0] -= n * step * step
+        for v in range(squares.shape[1]):
+            state.sse[k, v] = max(state.sse[k, v], 0.0)
+        state.terms[k] = cluster_term(model, n, state.sse[k], state.sse[k], 0.0)
+
+
+@jit
+def count_statements(said, loops, cluster_of, model, state):
+    """What the labels agree with: state.tally, state.edges, state.ends, state.extra: OUT."""
+    labels = state.labels
+    n_clusters = state.counts.shape[0]
+    for e in range(state.tally.shape[0]):
+        state.tally[e, 0] = said.constant[e, 0]
+        state.tally[e, 1] = said.constant[e, 1]
+    for r in range(n_clusters):
+        state.ends[r] = 0.0
+        for s in range(n_clusters):
+            state.edges[0, r, s] = 0.0
+            state.edges[1, r, s] = 0.0
+    state.extra[0] = 0.0
+    for t in range(said.pair_a.shape[0]):
+        a, b = labels[said.pair_a[t]], labels[said.pair_b[t]]
+        pull, e = said.pair_pull[t], said.pair_who[t]
+        if e < 0:
+            g = 0 if pull > 0.0 else 1
+            state.edges[g, a, b] += abs(pull)
+            state.edges[g, b, a] += abs(pull)
+        else:
+            state.tally[e, 0 if (a == b) == (pull > 0.0) else 1] += abs(pull)
+    for t in range(said.label_row.shape[0]):
+        right = labels[said.label_row[t]] == cluster_of[said.label_column[t]]
+        pull = said.label_pull[t]
+        state.tally[said.label_who[t], 0 if right == (pull > 0.0) else 1] += abs(pull)
+        if not right:
+            state.extra[0] -= said.label_bonus[t]
+    if model.kind > 0:
+        for i in range(labels.shape[0]):
+            for g in range(2):
+                state.edges[g, labels[i], labels[i]] += loops[i, g]
+        for g in range(2):
+            for r in range(n_clusters):
+                for s in range(n_clusters):
+                    state.ends[r] += state.edges[g, r, s]
+
+
+# One row
+
+
+@jit
+def squared_spread(x, mean, spread):
+    """Squared deviations of a row from a mean, in all features or in each. spread: OUT."""
+    if spread.shape[0] == 1:
+        total = 0.0
+        for j in range(x.shape[0]):
+            away = x[j] - mean[j]
+            total += away * away
+        spread[0] = total
+    else:
+        for j in range(x.shape[0]):
+            away = x[j] - mean[j]
+            spread[j] = away * away
+
+
+@jit
+def cluster_gains(rows, model, state, i, only, scratch):
+    """What the clusters' terms gain when row i moves. scratch.gain: OUT."""
+    own = state.labels[i]
+    x = rows.X[i]
+    n = state.counts[own]
+    squared_spread(x, state.means[own], scratch.spread)
+    if n > 1.0:
+        left = cluster_term(model, n - 1.0, state.sse[own], scratch.spread, -n / (n - 1.0))
+    else:
+        left = cluster_term(model, 0.0, state.sse[own], state.sse[own], -1.0)
+    release = left - state.terms[own]
+    for k in range(state.counts.shape[0]):
+        if k == own or (only >= 0 and k != only):
+            scratch.gain[k] = 0.0
+            continue
+        m = state.counts[k]
+        squared_spread(x, state.means[k], scratch.spread)
+        joined = cluster_term(model, m + 1.0, state.sse[k], scratch.spread, m / (m + 1.0))
+        scratch.gain[k] = release + joined - state.terms[k]
+
+
+@jit
+def statement_gains(rows, cluster_of, model, state, i, only, scratch):
+    """Add what the annotators' terms gain when row i moves; scratch.gain, scratch.links: OUT.
+
+    links (2, K): the weights of the row's edges to each cluster, for the block models.
+    """
+    n_clusters = state.counts.shape[0]
+    own = state.labels[i]
+    gain, pull, linear = scratch.gain, scratch.pull, scratch.linear
+    for k in range(n_clusters):
+        scratch.links[0, k] = 0.0
+        scratch.links[1, k] = 0.0
+    t = rows.span[i]
+    last = rows.span[i + 1]
+    while t < last:
+        e = rows.who[t]
+        for k in range(n_clusters):
+            pull[k] = 0.0
+            linear[k] = 0.0
+        while t < last and rows.who[t] == e:
+            j = rows.partner[t]
+            k = state.labels[j] if j >= 0 else cluster_of[rows.column[t]]
+            if k >= 0:
+                if e < 0:
+                    scratch.links[0 if rows.pull[t] > 0.0 else 1, k] += abs(rows.pull[t])
+                else:
+                    pull[k] += rows.pull[t]
+                    linear[k] += rows.bonus[t]
+            t += 1
+        if e < 0:
+            continue
+        agreed, violated = state.tally[e, 0], state.tally[e, 1]
+        now = annotator_term(model, e, agreed, violated)
+        for k in range(n_clusters):
+            if only >= 0 and k != only:
+                continue
+            change = pull[k] - pull[own]
+            if change != 0.0:
+                gain[k] += annotator_term(model, e, agreed + change, violated - change) - now
+            gain[k] += linear[k] - linear[own]
+
+
+@jit
+def layer_gain(edges, links, loop, r, s):
+    """What sum m log m / 2 of one layer gains when a row with these links moves from r to s."""
+    gain = 0.0
+    for k in range(edges.shape[0]):
+        if k != r and k != s and links[k] != 0.0:
+            gain += x_log_x(edges[r, k] - links[k]) - x_log_x(edges[r, k])
+            gain += x_log_x(edges[s, k] + links[k]) - x_log_x(edges[s, k])
+    gain += x_log_x(edges[r, s] - links[s] + links[r]) - x_log_x(edges[r, s])
+    gain += 0.5 * (x_log_x(edges[r, r] - 2.0 * links[r] - loop) - x_log_x(edges[r, r]))
+    gain += 0.5 * (x_log_x(edges[s, s] + 2.0 * links[s] + loop) - x_log_x(edges[s, s]))
+    return gain
+
+
+@jit
+def move_edges(state, links, loops, r, s):
+    """Move a row's edges from cluster r to s. state.edges, state.ends: OUT."""
+    for g in range(2):
+        edges = state.edges[g]
+        degree = loops[g]
+        for k in range(edges.shape[0]):
+            d = links[g, k]
+            degree += d
+            if d != 0.0:
+                edges[r, k] -= d
+                edges[k, r] -= d
+                edges[s, k] += d
+                edges[k, s] += d
+        edges[r, r] -= loops[g]
+        edges[s, s] += loops[g]
+        state.ends[r] -= degree
+        state.ends[s] += degree
+
+
+@jit
+def block_gains(rows, model, state, i, only, scratch):
+    """Add what the block models gain when row i moves. scratch.gain: OUT."""
+    own = state.labels[i]
+    links = scratch.links
+    if model.kind == 2:
+        now = layers_value(model, state)
+    degree = rows.loops[i, 0] + rows.loops[i, 1]
+    for g in range(2):
+        for k in range(links.shape[1]):
+            degree += links[g, k]
+    n_own = state.counts[own]
+    for k in range(state.counts.shape[0]):
+        if k == own or (only >= 0 and k != only):
+            continue
+        if model.kind == 2:
+            move_edges(state, links, rows.loops[i], own, k)
+            state.counts[own] -= 1.0
+            state.counts[k] += 1.0
+            scratch.gain[k] += layers_value(model, state) - now
+            state.counts[own] += 1.0
+            state.counts[k] -= 1.0
+            move_edges(state, links, rows.loops[i], k, own)
+            continue
+        for g in range(2):
+            scratch.gain[k] += layer_gain(state.edges[g], links[g], rows.loops[i, g], own, k)
+        m = state.counts[k]
+        scratch.gain[k] += state.ends[own] * np.log(n_own)
+        if state.ends[own] - degree > 1e-12:
+            scratch.gain[k] -= (state.ends[own] - degree) * np.log(n_own - 1.0)
+        if state.ends[k] > 1e-12:
+            scratch.gain[k] += state.ends[k] * np.log(m)
+        if state.ends[k] + degree > 1e-12:
+            scratch.gain[k] -= (state.ends[k] + degree) * np.log(m + 1.0)
+
+
+@jit
+def move_gains(rows, cluster_of, model, state, i, only, scratch):
+    """The exact gain of moving row i to each cluster, or to ``only`` if >= 0. scratch.gain: OUT."""
+    cluster_gains(rows, model, state, i, only, scratch)
+    statement_gains(rows, cluster_of, model, state, i, only, scratch)
+    if model.kind > 0:
+        block_gains(rows, model, state, i, only, scratch)
+
+
+@jit
+def move_row(rows, cluster_of, model, state, i, to, scratch):
+    """Move row i; all of state: OUT."""
+    own = state.labels[i]
+    x = rows.X[i]
+    for joins in range(2):
+        k = to if joins else own
+        step = 1.0 if joins else -1.0
+        n = state.counts[k]
+        after = n + step
+        state.counts[k] = after
+        spread = state.sse.shape[1] > 1
+        if after > 0.0:
+            for j in range(x.shape[0]):
+                away = x[j] - state.means[k, j]
+                state.sse[k, j if spread else 0] += step * n / after * away * away
+                state.means[k, j] += step * away / after
+        for v in range(state.sse.shape[1]):
+            state.sse[k, v] = max(state.sse[k, v], 0.0) if after > 0.0 else 0.0
+        state.terms[k] = cluster_term(model, after, state.sse[k], state.sse[k], 0.0)
+    for k in range(state.counts.shape[0]):
+        scratch.links[0, k] = 0.0
+        scratch.links[1, k] = 0.0
+    for t in range(rows.span[i], rows.span[i + 1]):
+        j = rows.partner[t]
+        k = state.labels[j] if j >= 0 else cluster_of[rows.column[t]]
+        e = rows.who[t]
+        if e < 0:
+            scratch.links[0 if rows.pull[t] > 0.0 else 1, k] += abs(rows.pull[t])
+        elif k in (own, to):
+            change = rows.pull[t] if k == to else -rows.pull[t]
+            state.tally[e, 0] += change
+            state.tally[e, 1] -= change
+            state.extra[0] += rows.bonus[t] if k == to else -rows.bonus[t]
+    if model.kind > 0:
+        move_edges(state, scratch.links, rows.loops[i], own, to)
+    state.labels[i] = to
+
+
+# Sweeps
+
+
+@jit
+def relocate_rows(rows, order, cluster_of, model, tolerance, max_sweeps, state, scratch):
+    """Move each row, in the given order, to its best cluster, until none gains above tolerance.
+
+    A cluster keeps at least model.min_size rows. Ties go to the lowest cluster. state: OUT.
+    Returns (gain of the objective, moves, tests).
+    """
+    n_clusters = state.counts.shape[0]
+    total = 0.0
+    n_moves = 0
+    n_tests = 0
+    every = order.shape[0] - order.shape[0] - 1  # -1, of the type of a row number: compiles once
+    for _ in range(max_sweeps):
+        moved = 0
+        for t in range(order.shape[0]):
+            i = order[t]
+            own = state.labels[i]
+            if state.counts[own] <= model.min_size:
+                continue
+            move_gains(rows, cluster_of, model, state, i, every, scratch)
+            n_tests += n_clusters - 1
+            best = own
+            highest = tolerance
+            for k in range(n_clusters):
+                if k != own and scratch.gain[k] > highest:
+                    best = k
+                    highest = scratch.gain[k]
+            if best != own:
+                move_row(rows, cluster_of, model, state, i, best, scratch)
+                total += highest
+                moved += 1
+        n_moves += moved
+        if moved == 0:
+            break
+    return total, n_moves, n_tests
+
+
+@jit
+def try_together(rows, cluster_of, model, tolerance, n, targets, state, scratch):
+    """Move scratch.members[t] to targets[t], t < n, all or none. state: OUT.
+
+    Returns the gain, 0 if they stay.
+    """
+    members = scratch.members
+    gain = 0.0
+    for t in range(n):
+        i, to = members[t], targets[t]
+        scratch.before[t] = state.labels[i]
+        if to != state.labels[i]:
+            move_gains(rows, cluster_of, model, state, i, to, scratch)
+            gain += scratch.gain[to]
+            move_row(rows, cluster_of, model, state, i, to, scratch)
+    too_small = False
+    for t in range(n):
+        if scratch.before[t] != targets[t]:
+            too_small |= state.counts[scratch.before[t]] < model.min_size
+    if gain > tolerance and not too_small:
+        return gain
+    for t in range(n - 1, -1, -1):
+        if scratch.before[t] != targets[t]:
+            move_row(rows, cluster_of, model, state, members[t], scratch.before[t], scratch)
+    return 0.0
+
+
+@jit
+def move_chunklets(
+    rows, cluster_of, model, tolerance, chunk_span, chunk_rows, targets, state, scratch
+):
+    """Move each chunklet (rows tied by must-links) as a whole to its best cluster. state: OUT.
+
+    targets is work space, as long as the annotated rows. Returns (gain, moves).
+    """
+    total = 0.0
+    n_moves = 0
+    for c in range(chunk_span.shape[0] - 1):
+        n = chunk_span[c + 1] - chunk_span[c]
+        for to in range(state.counts.shape[0]):
+            away = False
+            for u in range(n):
+                i = chunk_rows[chunk_span[c] + u]
+                scratch.members[u] = i
+                targets[u] = to
+                away |= state.labels[i] != to
+            if away:
+                gain = try_together(rows, cluster_of, model, tolerance, n, targets, state, scratch)
+                total += gain
+                n_moves += gain > 0.0
+    return total, n_moves
+
+
+@jit
+def gather_chain(rows, state, start, r, s, with_cannot, limit, stamp, scratch):
+    """The rows of r and s that hang together with ``start`` by statements that hold now.
+
+    Must-links inside a cluster and, with_cannot, cannot-links between r and s: swapping the two
+    clusters along such a chain keeps them all. scratch.members, scratch.seen: OUT. Returns the
+    length, or limit + 1 for a longer chain, all of which is marked as seen.
+    """
+    n = 1
+    head = 0
+    scratch.members[0] = start
+    scratch.seen[start] = stamp
+    while head < n:
+        i = scratch.members[head]
+        head += 1
+        for t in range(rows.span[i], rows.span[i + 1]):
+            j = rows.partner[t]
+            if j < 0 or scratch.seen[j] == stamp:
+                continue
+            if rows.pull[t] > 0.0:
+                tied = state.labels[j] == state.labels[i]
+            else:
+                other = r + s - state.labels[i]
+                tied = with_cannot and state.labels[j] == other
+            if tied:
+                scratch.seen[j] = stamp
+                scratch.members[n] = j
+                n += 1
+    return min(n, limit + 1)
+
+
+@jit
+def swap_chains(
+    rows, order, cluster_of, model, tolerance, with_cannot, limit, targets, state, scratch
+):
+    """Swap two clusters along chains of statements that hold (Kempe chains). state: OUT.
+
+    Chains longer than ``limit`` are left alone. Returns (gain, moves).
+    """
+    n_clusters = state.counts.shape[0]
+    total = 0.0
+    n_moves = 0
+    stamp = 0
+    for i in range(scratch.seen.shape[0]):
+        scratch.seen[i] = 0
+    for r in range(n_clusters):
+        for s in range(r + 1, n_clusters):
+            stamp += 1
+            for t in range(order.shape[0]):
+                i = order[t]
+                own = state.labels[i]
+                if scratch.seen[i] == stamp or (own != r and own != s):
+                    continue
+                n = gather_chain(rows, state, i, r, s, with_cannot, limit, stamp, scratch)
+                if n == 1 or n > limit:
+                    continue
+                for u in range(n):
+                    targets[u] = r + s - state.labels[scratch.members[u]]
+                gain = try_together(rows, cluster_of, model, tolerance, n, targets, state, scratch)
+                total += gain
+                n_moves += gain > 0.0
+    return total, n_moves
+
+
+# What the rows without annotations see
+
+
+@jit
+def likelihood_parameters(model, state, means_t, scale_t, constant):
+    """The Gaussians as ``hard_gaussian.row_costs`` takes them: OUT.
+
+    In the block models a further row in cluster k costs what its size adds to the expected edges.
+    Without priors that is ends / n, the tangent of a convex function, so that the objective rises
+    by at least what the rows gain. An empty cluster without a variance takes no rows.
+    """
+    n_clusters, n_features = state.means.shape
+    for k in range(n_clusters):
+        weight = state.counts[k] * model.width + model.prior
+        constant[k] = 0.0 if weight > 0.0 else np.inf
+        for j in range(n_features):
+            means_t[j, k] = state.means[k, j]
+        for v in range(state.sse.shape[1]):
+            s = state.sse[k, v] + model.prior * model.variance[v]
+            s = max(s / weight, model.floor) if weight > 0.0 else 1.0
+            scale_t[v, k] = 0.5 / s
+            constant[k] += 0.5 * model.width * np.log(s)
+        if model.kind == 1 and state.counts[k] > 0.0:
+            constant[k] += state.ends[k] / state.counts[k]
+    if model.kind == 2:
+        now = layers_value(model, state)
+        for k in range(n_clusters):
+            state.counts[k] += 1.0
+            constant[k] -= layers_value(model, state) - now
+            state.counts[k] -= 1.0

@@ -1,0 +1,537 @@
+"""The search for the best partition of AnnotatedGaussianMixture: local search, and a population.
+
+A local search starts from a partition and only takes steps that raise the objective: annotated rows
+one by one, then whole chunklets and Kempe chains; rows without annotations all at once, each to its
+likeliest cluster. The hybrid genetic search (HG-means) breeds starts from good partitions: it pairs
+the centres of two parents, takes one of each pair, and moves one centre to a random row.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
+
+from sidelight._kernels import annotated as kernels
+from sidelight._kernels.hard_gaussian import assign_likeliest
+from sidelight.blocks import Block, Blocks, one_blas_thread, threads
+from sidelight.models._annotations import BETA, LONGEST_CHAIN, Annotations
+from sidelight.models._centers import as_dense, plus_plus
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Labels = NDArray[np.int32]
+
+# k-means before a local search need not be exact: it ends when an iteration lowers the sum of
+# squares by less than this share, or after so many iterations.
+_KMEANS_FALL = 1e-4
+_KMEANS_ITERATIONS = 100
+# A step of the local search that gains less, in nats per row, is the last one of its kind; in a
+# data set of one block this is below rounding, and the search ends where no move gains.
+_LEAST_GAIN = 1e-9
+_POLISH_PASSES = 300
+
+
+class Problem(NamedTuple):
+    """All that is fixed during a fit."""
+
+    rows: Blocks
+    n_clusters: int
+    n_variances: int
+    annotations: Annotations
+    fixed: NDArray[np.bool_]
+    nothing_fixed: NDArray[np.bool_]
+    annotated: Any  # kernels.Rows, with the data
+    model: Any  # kernels.Model
+
+    @classmethod
+    def of(
+        cls, rows: Blocks, n_clusters: int, covariance_type: str, annotations: Annotations
+    ) -> "Problem":
+        """Gather the annotated rows; the model comes with the first start."""
+        fixed = np.zeros(rows.n_samples, dtype=bool)
+        fixed[annotations.annotated] = True
+        X = np.ascontiguousarray(as_dense(rows.take(annotations.annotated)))
+        n_variances = 1 if covariance_type == "spherical" else rows.n_features
+        nothing = np.zeros(rows.n_samples, dtype=bool)
+        annotated = annotations.rows._replace(X=X)
+        return cls(rows, n_clusters, n_variances, annotations, fixed, nothing, annotated, None)
+
+    def with_model(self, variance_prior: float, sse: Floats) -> "Problem":
+        """The model whose variance prior is the pooled variance within the first start.
+
+        Where rows coincide it is a thousandth of the variance of all rows at least, so that a
+        prior of zero does not make every other statement worthless.
+        """
+        overall = _overall_variance(self.rows, self.n_variances)
+        level = float(overall.mean()) or 1.0
+        width = self.rows.n_features // self.n_variances
+        pooled = sse.sum(axis=0) / (self.rows.n_samples * width)
+        said = self.annotations
+        model = kernels.Model(
+            said.kind,
+            float(width),
+            float(variance_prior) * width,
+            np.maximum(pooled, 1e-3 * overall),
+            (1e-9 if variance_prior > 0 else 1e-6) * level,
+            1.0 if variance_prior > 0 else 2.0,
+            said.given,
+            said.log_p,
+            np.array(BETA),
+            said.layer_total,
+            said.layer_odds,
+        )
+        return self._replace(model=model)
+
+
+class Solution(NamedTuple):
+    """A partition, and what follows from it."""
+
+    labels: Labels
+    means: Floats
+    variances: Floats
+    counts: Floats
+    objective: float
+    cluster_of: Ints
+    n_tests: int
+
+
+class Found(NamedTuple):
+    """What a search came to: the best solution, the population's scores, and the way there."""
+
+    best: Solution
+    scores: Floats
+    objective: float
+    history: list[float]
+    n_iter: int
+
+
+# The rows, all at once
+
+
+class _Totals(NamedTuple):
+    """Sums over the rows of a pass: (K), (K, d) and (K, 1 or d) around the means that it used."""
+
+    n_changed: int
+    counts: Floats
+    sums: Floats
+    squares: Floats
+
+
+def _look(
+    problem: Problem,
+    fixed: NDArray[np.bool_],
+    labels: Labels,
+    gaussians: tuple[Floats, Floats, Floats],
+    held: NDArray[np.bool_],
+    new: Labels,
+    lowest: Floats,
+) -> _Totals:
+    """One pass over the rows: each that is not fixed or held to its likeliest cluster."""
+    n_features, n_clusters = gaussians[0].shape
+
+    def statistics(block: Block, _: None) -> _Totals:
+        counts = np.zeros(n_clusters)
+        sums = np.zeros((n_clusters, n_features))
+        squares = np.zeros((n_clusters, problem.n_variances))
+        n_changed = assign_likeliest(
+            block.X, block.of(fixed), block.of(labels), *gaussians, held,
+            block.of(new), counts, sums, squares, block.of(lowest),
+        )  # fmt: skip
+        return _Totals(n_changed, counts, sums, squares)
+
+    if len(problem.rows) == 1:  # spares the machinery of threads, which small data would feel
+        return statistics(problem.rows.block(0), None)
+    return problem.rows.sum(statistics, None)
+
+
+def _distances(centers: Floats) -> tuple[Floats, Floats, Floats]:
+    """Centres as Gaussians of one variance: the likeliest is the nearest."""
+    n_clusters = len(centers)
+    return np.ascontiguousarray(centers.T), np.ones((1, n_clusters)), np.zeros(n_clusters)
+
+
+def nearest(problem: Problem, centers: Floats) -> tuple[Labels, _Totals]:
+    """Every row to its nearest centre; an empty cluster starts at the row that is farthest off."""
+    n_samples, n_clusters = problem.rows.n_samples, problem.n_clusters
+    labels = np.full(n_samples, -1, dtype=np.int32)
+    cost = np.zeros(n_samples)
+    held = np.zeros(n_clusters, dtype=bool)
+    totals = _look(problem, problem.nothing_fixed, labels, _distances(centers), held, labels, cost)
+    if totals.counts.all():
+        return labels, totals
+    left = totals.counts.copy()
+    farthest = iter(np.argsort(-cost, kind="stable")[: 2 * n_clusters].tolist())
+    for k in np.flatnonzero(totals.counts == 0):
+        row = next((r for r in farthest if cost[r] > 0 and left[labels[r]] > 1), None)
+        if row is None:
+            break
+        left[labels[row]] -= 1
+        labels[row] = k
+    return labels, _totals_of(problem, labels, centers)
+
+
+def _totals_of(problem: Problem, labels: Labels, centers: Floats) -> _Totals:
+    """The sums of all rows around some centres, as they are labelled."""
+    held = np.ones(problem.n_clusters, dtype=bool)
+    new, lowest = np.empty_like(labels), np.empty(len(labels))
+    return _look(problem, problem.nothing_fixed, labels, _distances(centers), held, new, lowest)
+
+
+def kmeans(problem: Problem, centers: Floats) -> tuple[Labels, Floats]:
+    """Plain k-means from some centres: the labels, and sums of squares (K, 1 or d)."""
+    sse = np.inf
+    for _ in range(_KMEANS_ITERATIONS):
+        labels, totals = nearest(problem, centers)
+        steps = totals.sums / np.maximum(totals.counts, 1.0)[:, None]
+        before, sse = sse, float(totals.squares.sum() - (totals.counts @ steps**2).sum())
+        if sse >= before * (1 - _KMEANS_FALL) or sse <= 0.0:
+            break
+        centers = centers + steps
+    within = totals.counts[:, None] * steps**2
+    if problem.n_variances == 1:
+        within = within.sum(axis=1, keepdims=True)
+    return labels, np.maximum(totals.squares - within, 0.0)
+
+
+def _overall_variance(rows: Blocks, n_variances: int) -> Floats:
+    """The variance of all rows, in all features together or in each; rounding counts as 0."""
+
+    def total(block: Block, center: Floats) -> tuple[Floats, Floats]:
+        away = np.asarray(block.X, dtype=np.float64) - center
+        return away.sum(axis=0), (away**2).sum(axis=0)
+
+    mean = rows.sum(total, np.zeros(rows.n_features))[0] / rows.n_samples
+    variance = rows.sum(total, mean)[1] / rows.n_samples
+    variance = np.where(variance > 1e-28 * mean**2, variance, 0.0)
+    return variance if n_variances > 1 else variance.mean(keepdims=True)
+
+
+# Local search
+
+
+class _Search:
+    """One local search: a partition, its state, and the steps that improve it."""
+
+    def __init__(self, problem: Problem, labels: Labels, order: Ints) -> None:
+        self.problem, self.labels, self.order = problem, labels, order
+        self.model, self.rows = problem.model, problem.annotated
+        said = problem.annotations
+        n_clusters, n_features = problem.n_clusters, problem.rows.n_features
+        start = labels[said.annotated].astype(np.int64)
+        self.cluster_of = said.matched(start, n_clusters)
+        self.state = kernels.State(
+            start,
+            np.zeros(n_clusters),
+            np.zeros((n_clusters, n_features)),
+            np.zeros((n_clusters, problem.n_variances)),
+            np.zeros(n_clusters),
+            np.zeros_like(said.said.constant),
+            np.zeros((2, n_clusters, n_clusters)),
+            np.zeros(n_clusters),
+            np.zeros(1),
+        )
+        # Around the rows' own rough means, in two steps: sums around 0 would lose digits.
+        for _ in range(2):
+            reference = self.state.means.copy()
+            totals = _totals_of(problem, labels, reference)
+            self.state.counts[:] = totals.counts
+            kernels.set_clusters(self.model, reference, totals.sums, totals.squares, self.state)
+        kernels.count_statements(
+            said.said, self.rows.loops, self.cluster_of, self.model, self.state
+        )
+        self.scratch = kernels.new_scratch(len(start), n_clusters, problem.n_variances)
+        self.targets = np.zeros(len(start), dtype=np.int64)
+        self.value = kernels.objective(self.model, self.state)
+        self.n_tests = 0
+
+    @property
+    def tolerance(self) -> float:
+        """Gains below this are rounding, and would let rows wander for ever."""
+        return 1e-10 + 1e-13 * abs(self.value)
+
+    def run(self, deadline: float) -> Solution:
+        """Improve until nothing does, or until the time is over."""
+        least = _LEAST_GAIN * self.problem.rows.n_samples if len(self.problem.rows) > 1 else 0.0
+        while time.monotonic() < deadline:
+            before = self.value
+            self._relocate()
+            self.settle()
+            if self.value - before > max(least, self.tolerance):
+                continue
+            before = self.value
+            self._move_together()
+            if self.value - before <= self.tolerance and not self._match_again():
+                break
+        return self.solution()
+
+    def _relocate(self) -> None:
+        """Annotated rows, one by one: to the end if there are no others, else one sweep."""
+        if not len(self.order):
+            return
+        sweeps = 1 if len(self.order) < self.problem.rows.n_samples else 1000
+        _, n_moves, n_tests = kernels.relocate_rows(
+            self.rows, self.order, self.cluster_of, self.model, self.tolerance, sweeps,
+            self.state, self.scratch,
+        )  # fmt: skip
+        self.n_tests += n_tests
+        if n_moves:
+            self.value = kernels.objective(self.model, self.state)
+
+    def settle(self, *, hold: bool = True) -> bool:
+        """The other rows, all at once: taken only if the objective rises, so it never falls.
+
+        With ``hold`` a cluster that would lose its last rows keeps all that it has.
+        """
+        problem, state = self.problem, self.state
+        if len(self.order) == problem.rows.n_samples:
+            return False
+        n_features, n_clusters = problem.rows.n_features, problem.n_clusters
+        gaussians = (
+            np.empty((n_features, n_clusters)),
+            np.empty((problem.n_variances, n_clusters)),
+            np.empty(n_clusters),
+        )
+        kernels.likelihood_parameters(self.model, state, *gaussians)
+        held = np.zeros(n_clusters, dtype=bool)
+        new, lowest = np.empty_like(self.labels), np.empty(len(self.labels))
+        while True:
+            totals = _look(problem, problem.fixed, self.labels, gaussians, held, new, lowest)
+            if not totals.n_changed:
+                return False
+            kernels.add_rows(self.rows.X, state.labels, state.means, *totals[1:])
+            lost = totals.counts < np.minimum(state.counts, self.model.min_size)
+            if not (hold and lost.any()):
+                break
+            held |= lost
+        after = state._replace(
+            counts=totals.counts,
+            means=np.empty_like(state.means),
+            sse=np.empty_like(state.sse),
+            terms=np.empty_like(state.terms),
+        )
+        kernels.set_clusters(self.model, state.means, totals.sums, totals.squares, after)
+        value = kernels.objective(self.model, after)
+        if value <= self.value:
+            return False
+        self.labels, self.state, self.value = new, after, value
+        return True
+
+    def _move_together(self) -> None:
+        """Kempe chains, chains of must-links, whole chunklets: the first kind that gains anything.
+
+        The simple moves that may follow are cheaper than the kinds that are left.
+        """
+        if not len(self.order):
+            return
+        said = self.problem.annotations
+        fixed = (self.cluster_of, self.model, self.tolerance)
+        work = (self.targets, self.state, self.scratch)
+        for with_cannot in (True, False):
+            _, n_moves = kernels.swap_chains(
+                self.rows, self.order, *fixed, with_cannot, LONGEST_CHAIN, *work
+            )
+            if n_moves:
+                break
+        else:
+            _, n_moves = kernels.move_chunklets(
+                self.rows, *fixed, said.chunk_span, said.chunk_rows, *work
+            )
+        if n_moves:
+            self.value = kernels.objective(self.model, self.state)
+
+    def _match_again(self) -> bool:
+        """Match further vocabularies anew; whether that raised the objective."""
+        said = self.problem.annotations
+        matched = said.matched(self.state.labels, self.problem.n_clusters)
+        if np.array_equal(matched, self.cluster_of):
+            return False
+        for cluster_of in (matched, self.cluster_of):
+            kernels.count_statements(said.said, self.rows.loops, cluster_of, self.model, self.state)
+            value = kernels.objective(self.model, self.state)
+            if value > self.value + self.tolerance:
+                self.cluster_of, self.value = cluster_of, value
+                return True
+        return False
+
+    def solution(self) -> Solution:
+        """What was found."""
+        state, model = self.state, self.model
+        self.labels[self.problem.annotations.annotated] = state.labels
+        weight = state.counts[:, None] * model.width + model.prior
+        total = state.sse + model.prior * model.variance
+        variances = np.maximum(total / np.where(weight > 0, weight, 1.0), model.floor)
+        return Solution(
+            self.labels, state.means, variances, state.counts, self.value, self.cluster_of,
+            self.n_tests,
+        )  # fmt: skip
+
+
+def improve(problem: Problem, labels: Labels, order: Ints, deadline: float = np.inf) -> Solution:
+    """A local search from a partition; ``order`` is that of the annotated rows in a sweep."""
+    return _Search(problem, labels.copy(), order).run(deadline)
+
+
+def polish(problem: Problem, found: Found) -> Found:
+    """Without statements: rows to their likeliest clusters until none moves, so predict agrees.
+
+    Here a cluster may lose its last rows, since `predict` would not give it any.
+    """
+    last = _Search(problem, found.best.labels.copy(), np.empty(0, dtype=np.int64))
+    for _ in range(_POLISH_PASSES):
+        if not last.settle(hold=False):
+            break
+    best = last.solution()._replace(n_tests=found.best.n_tests)
+    objective = max(best.objective, found.objective)
+    scores = np.append(objective, found.scores[1:])
+    return found._replace(
+        best=best, scores=scores, objective=objective, history=[*found.history[:-1], objective]
+    )
+
+
+# The population
+
+
+def start_centers(
+    problem: Problem, seeds: Sequence[tuple[Ints, Floats]], number: int, rng: np.random.Generator
+) -> Floats:
+    """Centres of one start: k-means++, after one centre per labelled class.
+
+    seeds: for each class the rows that carry its label, and their weights. The first start takes
+    their mean, the others one of them.
+    """
+    given = np.empty((0, problem.rows.n_features))
+    if seeds:
+        parts = []
+        for rows, weight in seeds:
+            if number == 0:
+                parts.append(weight @ as_dense(problem.rows.take(rows)) / weight.sum())
+            else:
+                drawn = np.searchsorted(np.cumsum(weight), rng.random() * weight.sum())
+                parts.append(as_dense(problem.rows.take(rows[[min(drawn, len(rows) - 1)]]))[0])
+        given = np.array(parts)
+    return plus_plus(problem.rows, None, given, problem.n_clusters, rng)
+
+
+def crossover(problem: Problem, one: Solution, two: Solution, rng: np.random.Generator) -> Floats:
+    """Centres of a child: of each matched pair one, and one of all moved to a random row.
+
+    Clusters that carry a class of the leading vocabulary match themselves.
+    """
+    carriers = np.unique(problem.annotations.lead[problem.annotations.lead >= 0])
+    free = np.setdiff1d(np.arange(problem.n_clusters), carriers)
+    partner = np.arange(problem.n_clusters)
+    if len(free):
+        _, matched = linear_sum_assignment(cdist(one.means[free], two.means[free], "sqeuclidean"))
+        partner[free] = free[matched]
+    first = rng.random(problem.n_clusters) < 0.5
+    centers = np.where(first[:, None], one.means, two.means[partner])
+    removed = rng.integers(problem.n_clusters)
+    row = rng.integers(problem.rows.n_samples, size=1)
+    centers[removed] = as_dense(problem.rows.take(row))[0]
+    return centers
+
+
+def select(population: Sequence[Solution], size: int) -> list[Solution]:
+    """The best solutions, without clones (equal objective and sizes); the older one on a tie."""
+    ranked = sorted(population, key=lambda s: -s.objective)
+    kept: list[Solution] = []
+    for solution in ranked:
+        sizes = np.sort(solution.counts)
+        near = 1e-9 * (1.0 + abs(solution.objective))
+        clone = any(
+            abs(other.objective - solution.objective) <= near
+            and np.array_equal(np.sort(other.counts), sizes)
+            for other in kept
+        )
+        if not clone:
+            kept.append(solution)
+        if len(kept) == size:
+            break
+    return kept
+
+
+class Plan(NamedTuple):
+    """How long to search: n_init starts, then generations of population_size - n_init children."""
+
+    n_init: int
+    n_generations: int
+    population_size: int
+    variance_prior: float
+    deadline: float
+    n_jobs: int | None
+
+
+def search(
+    problem: Problem,
+    plan: Plan,
+    seeds: Sequence[tuple[Ints, Floats]],
+    rng: np.random.Generator,
+    each_generation: Callable[[], bool] = lambda: False,
+) -> tuple[Problem, Found]:
+    """Starts, then generations; every draw is made before its generation starts.
+
+    So the answer does not depend on who finishes first. ``each_generation`` is called after each
+    generation, and says whether to stop.
+    """
+    first = kmeans(problem, start_centers(problem, seeds, 0, rng.spawn(1)[0]))
+    problem = problem.with_model(plan.variance_prior, first[1])
+    n_annotated = len(problem.annotations.annotated)
+
+    def start(number: int, child: np.random.Generator) -> Solution:
+        labels = first[0]
+        if number:
+            labels = kmeans(problem, start_centers(problem, seeds, number, child))[0]
+        return improve(problem, labels, child.permutation(n_annotated), plan.deadline)
+
+    def breed(one: Solution, two: Solution, child: np.random.Generator) -> Solution:
+        labels = nearest(problem, crossover(problem, one, two, child))[0]
+        return improve(problem, labels, child.permutation(n_annotated), plan.deadline)
+
+    jobs = list(enumerate(rng.spawn(plan.n_init)))
+    population = select(_in_parallel(start, jobs, plan, at_least=1), plan.n_init)
+    history = [population[0].objective]
+    stop = each_generation()
+    for _ in range(plan.n_generations):
+        if stop or time.monotonic() >= plan.deadline:
+            break
+        n_children = plan.population_size - plan.n_init
+        parents = rng.integers(len(population), size=(n_children, 2))
+        breeds = [
+            (population[a], population[b], child)
+            for (a, b), child in zip(parents, rng.spawn(n_children), strict=True)
+        ]
+        population = select(population + _in_parallel(breed, breeds, plan), plan.n_init)
+        history.append(population[0].objective)
+        stop = each_generation()
+    best = population[0]
+    scores = np.array([s.objective for s in population])
+    return problem, Found(best, scores, best.objective, history, len(history))
+
+
+def _in_parallel(
+    work: Callable[..., Solution], jobs: Sequence[tuple[Any, ...]], plan: Plan, at_least: int = 0
+) -> list[Solution]:
+    """Do the jobs, those left when the time is over excepted; results in the order of the jobs."""
+
+    def one(number: int, job: tuple[Any, ...]) -> Solution | None:
+        if number >= at_least and time.monotonic() >= plan.deadline:
+            return None
+        return work(*job)
+
+    def one_alone(number: int, job: tuple[Any, ...]) -> Solution | None:
+        with threads(1):
+            return one(number, job)
+
+    if effective_n_jobs(plan.n_jobs) == 1:
+        found = [one(number, job) for number, job in enumerate(jobs)]
+    else:
+        # The limit on BLAS is set once around all threads: each would put back the other's.
+        with one_blas_thread():
+            run = Parallel(n_jobs=plan.n_jobs, prefer="threads")
+            found = run(delayed(one_alone)(number, job) for number, job in enumerate(jobs))
+    return [solution for solution in found if solution is not None]

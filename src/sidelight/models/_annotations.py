@@ -1,0 +1,425 @@
+"""Statements of people who may be wrong, as the kernels of AnnotatedGaussianMixture take them."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+from scipy.special import logsumexp
+
+from sidelight._kernels import annotated as kernels
+from sidelight.models._base import leading_vocabulary
+from sidelight.side import CANNOT, LABEL, MUST, NOT_LABEL, SideInformation, Statements
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# The prior of an unknown accuracy: mean 2/3, as strong as three statements.
+BETA = (2.0, 1.0)
+# An accuracy of 1 would make one mistake impossible, and the likelihood of all the rest worthless.
+SUREST = 1e-6
+# Longer chunklets and chains are no moves worth trying, only expensive ones.
+LONGEST_CHAIN = 256
+# Statements are looked at in portions, to bound the memory.
+_PORTION = 65_536
+
+
+class Annotations(NamedTuple):
+    """All that people said, about the annotated rows alone (ascending).
+
+    ``rows`` has no data yet. ``lead`` is, for each column (a class of one vocabulary), its cluster:
+    class c is cluster c in the leading vocabulary, and -1 (to be matched) in the others.
+    """
+
+    annotated: Ints
+    rows: Any
+    said: Any
+    kind: int
+    given: NDArray[np.bool_]
+    log_p: Floats
+    layer_total: Floats
+    layer_odds: Floats
+    lead: Ints
+    column_vocabulary: Ints
+    column_class: Ints
+    lead_vocabulary: int
+    chunk_span: Ints
+    chunk_rows: Ints
+
+    @classmethod
+    def of(
+        cls,
+        side: SideInformation,
+        n_clusters: int,
+        annotation_model: str,
+        accuracy: float | Mapping[Any, float] | None,
+    ) -> "Annotations":
+        """Sort the binding statements, whatever their order was, into arrays."""
+        said = side.statements
+        said = said.take(said.binding)
+        # In one order, so that sums do not depend on the order in which people spoke.
+        said = said.take(np.lexsort(said.columns[::-1]))
+        who = said.annotator % (len(side.annotators) + 1)  # code -1, not told, comes last
+        is_pair = (said.kind == MUST) | (said.kind == CANNOT)
+        blocks = annotation_model == "sbm"
+        loop = is_pair & (said.i == said.j)
+        pair, label = is_pair & ~loop, ~is_pair
+        tied = pair | label | (loop & blocks)
+        annotated = np.unique(np.concatenate([said.i[tied], said.j[pair]]))
+        columns = _Columns.of(side, said.take(label), n_clusters)
+        pairs = _Pairs.of(said.take(pair), annotated, np.where(blocks, -1, who[pair]))
+        labels = _Labels.of(said.take(label), annotated, columns, who[label], n_clusters)
+        constant, loops, layer_total = _self_pairs(said, loop, pair, who, annotated, side, blocks)
+        given, log_p = _accuracies(side, accuracy)
+        p = float(np.exp(log_p[-1, 0])) if blocks and accuracy is not None else 0.5
+        chunk_span, chunk_rows = _chunklets(side, annotated)
+        return cls(
+            annotated,
+            _entries(pairs, labels, loops, len(annotated)),
+            kernels.Said(*pairs, *labels, constant),
+            (1 if accuracy is None else 2) if blocks and layer_total.any() else 0,
+            given,
+            log_p,
+            layer_total,
+            np.array([(1 - p) / p, p / (1 - p)]),
+            columns.lead,
+            columns.vocabulary,
+            columns.class_code,
+            columns.lead_vocabulary,
+            chunk_span,
+            chunk_rows,
+        )
+
+    def matched(self, labels: Ints, n_clusters: int) -> Ints:
+        """The cluster of each column: further vocabularies by the labels of the annotated rows."""
+        cluster_of = self.lead.copy()
+        said = self.said
+        for code in np.unique(self.column_vocabulary):
+            columns = np.flatnonzero(self.column_vocabulary == code)
+            if code == self.lead_vocabulary:
+                continue
+            votes = np.zeros((len(columns), n_clusters))
+            here = np.isin(said.label_column, columns)
+            position = np.searchsorted(columns, said.label_column[here])
+            np.add.at(votes, (position, labels[said.label_row[here]]), said.label_pull[here])
+            found, clusters = linear_sum_assignment(votes, maximize=True)
+            cluster_of[columns[found]] = clusters
+        return cluster_of
+
+
+class _Columns(NamedTuple):
+    """The classes that are spoken of, each once per vocabulary, and their clusters."""
+
+    vocabulary: Ints
+    class_code: Ints
+    lead: Ints
+    lead_vocabulary: int
+
+    @classmethod
+    def of(cls, side: SideInformation, said: Statements, n_clusters: int) -> "_Columns":
+        """In the leading vocabulary the heaviest classes have clusters, in their sorted order."""
+        n_classes = max(len(side.classes), 1)
+        keys, column = np.unique(said.vocabulary * n_classes + said.class_code, return_inverse=True)
+        vocabulary, class_code = np.divmod(keys, n_classes)
+        lead_vocabulary = leading_vocabulary(side)
+        mass = np.bincount(column, said.weight * (said.kind == LABEL), minlength=len(keys))
+        of_lead = np.flatnonzero(vocabulary == lead_vocabulary)
+        heaviest = of_lead[np.argsort(-mass[of_lead], kind="stable")][:n_clusters]
+        # Classes with labels come first, since starts are seeded from these.
+        heaviest = heaviest[np.lexsort((heaviest, mass[heaviest] == 0))]
+        lead = np.full(len(keys), -1, dtype=np.int64)
+        lead[heaviest] = np.arange(len(heaviest))
+        return cls(vocabulary, class_code, lead, lead_vocabulary)
+
+    def alternatives(self, n_clusters: int) -> Ints:
+        """For each column how many wrong labels there are beside a right one."""
+        _, group, size = np.unique(self.vocabulary, return_inverse=True, return_counts=True)
+        return np.maximum(np.maximum(size[group], n_clusters) - 1, 1)
+
+
+class _Pairs(NamedTuple):
+    a: Ints
+    b: Ints
+    pull: Floats
+    who: Ints
+
+    @classmethod
+    def of(cls, said: Statements, annotated: Ints, who: Ints) -> "_Pairs":
+        a, b = np.searchsorted(annotated, said.i), np.searchsorted(annotated, said.j)
+        return cls(a, b, np.where(said.kind == MUST, said.weight, -said.weight), who)
+
+
+class _Labels(NamedTuple):
+    row: Ints
+    column: Ints
+    pull: Floats
+    bonus: Floats
+    who: Ints
+
+    @classmethod
+    def of(
+        cls, said: Statements, annotated: Ints, columns: _Columns, who: Ints, n_clusters: int
+    ) -> "_Labels":
+        base = int(said.class_code.max(initial=0)) + int(columns.class_code.max(initial=0)) + 1
+        keys = columns.vocabulary * base + columns.class_code
+        column = np.searchsorted(keys, said.vocabulary * base + said.class_code)
+        positive = said.kind == LABEL
+        bonus = np.zeros(len(column))
+        if len(column):
+            bonus = said.weight * np.log(columns.alternatives(n_clusters)[column]) * positive
+        pull = np.where(positive, said.weight, -said.weight)
+        return cls(np.searchsorted(annotated, said.i), column, pull, bonus, who)
+
+
+def _entries(pairs: _Pairs, labels: _Labels, loops: Floats, n_rows: int) -> Any:
+    """Both ends of the pairs, and the labels, row by row and sorted by annotator."""
+    n_pairs, n_labels = len(pairs.a), len(labels.row)
+    row = np.concatenate([pairs.a, pairs.b, labels.row])
+    none = np.full(n_labels, -1, dtype=np.int64)
+    who = np.concatenate([pairs.who, pairs.who, labels.who])
+    order = np.lexsort((who, row))
+    partner = np.concatenate([pairs.b, pairs.a, none])
+    column = np.concatenate([np.full(2 * n_pairs, -1, dtype=np.int64), labels.column])
+    pull = np.concatenate([pairs.pull, pairs.pull, labels.pull])
+    bonus = np.concatenate([np.zeros(2 * n_pairs), labels.bonus])
+    return kernels.Rows(
+        np.empty((0, 0)),
+        np.searchsorted(row[order], np.arange(n_rows + 1)),
+        partner[order],
+        column[order],
+        pull[order],
+        bonus[order],
+        who[order],
+        loops,
+    )
+
+
+def _self_pairs(
+    said: Statements,
+    loop: NDArray[np.bool_],
+    pair: NDArray[np.bool_],
+    who: Ints,
+    annotated: Ints,
+    side: SideInformation,
+    blocks: bool,
+) -> tuple[Floats, Floats, Floats]:
+    """Pairs of a row with itself: a must is right and a cannot is wrong whatever the partition.
+
+    Returns the annotators' constant tally, the loops of the block models (a self pair of weight w
+    stands as 2 w on the diagonal), and the weight of the statements in each layer.
+    """
+    constant = np.zeros((len(side.annotators) + 1, 2))
+    loops = np.zeros((len(annotated), 2))
+    cannot = (said.kind == CANNOT).astype(np.int64)
+    layer_total = np.zeros(2)
+    if blocks:
+        position = np.searchsorted(annotated, said.i[loop])
+        np.add.at(loops, (position, cannot[loop]), 2.0 * said.weight[loop])
+        layer_total = np.bincount(
+            cannot[loop | pair], said.weight[loop | pair], minlength=2
+        ).astype(np.float64)
+    else:
+        np.add.at(constant, (who[loop], cannot[loop]), said.weight[loop])
+    return constant, loops, layer_total
+
+
+def _accuracies(
+    side: SideInformation, accuracy: float | Mapping[Any, float] | None
+) -> tuple[NDArray[np.bool_], Floats]:
+    """Whose accuracy is given, and log p and log(1 - p); the last annotator is "not told"."""
+    names = (*side.annotators, None)
+    p = np.full(len(names), np.nan)
+    for e, name in enumerate(names):
+        if isinstance(accuracy, Mapping):
+            p[e] = accuracy.get(name, np.nan)
+        elif accuracy is not None:
+            p[e] = accuracy
+    given = ~np.isnan(p)
+    p = np.clip(np.where(given, p, 0.5), SUREST, 1 - SUREST)
+    return given, np.log(np.stack([p, 1 - p], axis=1))
+
+
+def _chunklets(side: SideInformation, annotated: Ints) -> tuple[Ints, Ints]:
+    """Rows tied by chains of must-links, two rows and more: spans, and positions of the rows."""
+    groups = side.only(kind="must").closure().groups[annotated]
+    _, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    wanted = (sizes > 1) & (sizes <= LONGEST_CHAIN)
+    rows = np.flatnonzero(wanted[group]) if len(group) else np.empty(0, dtype=np.int64)
+    rows = rows[np.argsort(group[rows], kind="stable")]
+    return np.append(0, np.cumsum(sizes[wanted])).astype(np.int64), rows
+
+
+# What a partition says about the people
+
+
+def annotator_accuracies(side: SideInformation, tally: Floats, given: Any, log_p: Floats) -> Floats:
+    """The accuracy of each annotator, "not told" last: as given, or the posterior mean."""
+    a, b = BETA
+    return np.where(given, np.exp(log_p[:, 0]), (tally[:, 0] + a) / (tally.sum(axis=1) + a + b))
+
+
+def agreement(side: SideInformation, labels: Ints, cluster_of: NDArray[Any]) -> Any:
+    """Whether each statement agrees with a partition; ``cluster_of`` (vocabulary, class)."""
+    said = side.statements
+    same = np.where(said.j >= 0, labels[said.i] == labels[said.j], False)
+    home = cluster_of[said.vocabulary, said.class_code] if side.classes else said.i * 0 - 1
+    at_home = labels[said.i] == home
+    agrees = np.where(said.kind == MUST, same, ~same)
+    agrees = np.where(said.kind == LABEL, at_home, agrees)
+    return np.where(said.kind == NOT_LABEL, ~at_home, agrees)
+
+
+class Evidence(NamedTuple):
+    """What is known about the annotated rows once a partition is found, everything else fixed.
+
+    support (n_annotated, K) is the log posterior of each row's cluster from its own data and all
+    statements about it, each annotator as accurate as estimated. odds (per statement) is
+    weight * log(p / (1 - p)), the pull of a statement on its partner's cluster.
+    """
+
+    annotated: Ints
+    labels: Ints
+    support: Floats
+    odds: Floats
+    accuracy: Floats
+    tally: Floats
+    given: NDArray[np.bool_]
+    cluster_of: NDArray[Any]
+    alternatives: NDArray[Any]
+
+
+def weigh(
+    side: SideInformation,
+    labels: Ints,
+    cluster_of: NDArray[Any],
+    annotated: Ints,
+    log_density: Floats,
+    given: NDArray[np.bool_],
+    log_p: Floats,
+) -> Evidence:
+    """Add up, for each annotated row, what its data and the statements say."""
+    said = side.statements
+    n_clusters = log_density.shape[1]
+    agrees = agreement(side, labels, cluster_of)
+    who = said.annotator % len(given)
+    binding = said.binding
+    tally = np.zeros((len(given), 2))
+    np.add.at(tally, (who[binding], (~agrees[binding]).astype(int)), said.weight[binding])
+    accuracy = annotator_accuracies(side, tally, given, log_p)
+    odds = said.weight * np.log(accuracy / (1 - accuracy))[who]
+    sizes = [
+        len(np.unique(said.class_code[(said.kind >= LABEL) & (said.vocabulary == v)]))
+        for v in (*range(len(side.vocabularies)), -1)
+    ]
+    alternatives = np.maximum(np.maximum(sizes, n_clusters) - 1, 1)
+    support = log_density.copy()
+    is_pair = binding & ((said.kind == MUST) | (said.kind == CANNOT)) & (said.i != said.j)
+    signed = np.where((said.kind == MUST) | (said.kind == LABEL), odds, -odds)
+    for near, far in ((said.i, said.j), (said.j, said.i)):
+        row = np.searchsorted(annotated, near[is_pair])
+        np.add.at(support, (row, labels[far[is_pair]]), signed[is_pair])
+    is_label = binding & (said.kind >= LABEL)
+    if is_label.any():
+        home = cluster_of[said.vocabulary, said.class_code]
+        known = is_label & (home >= 0)
+        bonus = said.weight * np.log(alternatives[said.vocabulary]) * (said.kind == LABEL)
+        np.add.at(
+            support,
+            (np.searchsorted(annotated, said.i[known]), home[known]),
+            (signed + bonus)[known],
+        )
+    return Evidence(
+        annotated, labels, support, odds, accuracy, tally, given, cluster_of, alternatives
+    )
+
+
+def statement_errors(side: SideInformation, known: Evidence) -> Floats:
+    """For each statement the probability that it is wrong; NaN for what states nothing (unsure).
+
+    With the statement removed and everything else fixed, P(agree) comes from the posterior of the
+    rows' clusters; then (1-p)^w P(disagree) / [(1-p)^w P(disagree) + p^w P(agree)].
+    """
+    said = side.statements
+    errors = np.full(len(said.kind), np.nan)
+    is_pair = (said.kind == MUST) | (said.kind == CANNOT)
+    loop = is_pair & (said.i == said.j)
+    errors[loop] = said.kind[loop] == CANNOT
+    pairs = np.flatnonzero(is_pair & ~loop)
+    between = _odds_between(side, pairs, known.odds)
+    for start in range(0, len(pairs), _PORTION):
+        here = pairs[start : start + _PORTION]
+        errors[here] = _pair_errors(side, here, between[start : start + _PORTION], known)
+    labels = np.flatnonzero(said.kind >= LABEL)
+    for start in range(0, len(labels), _PORTION):
+        here = labels[start : start + _PORTION]
+        errors[here] = _label_errors(side, here, known)
+    return errors
+
+
+def _odds_between(side: SideInformation, pairs: Ints, odds: Floats) -> Floats:
+    """For each pair statement the summed pull of all statements about the same two rows."""
+    said = side.statements
+    if not len(pairs):
+        return np.zeros(0)
+    signed = np.where(said.kind == MUST, odds, -odds)[pairs]
+    _, group = np.unique(said.i[pairs] * side.n_samples + said.j[pairs], return_inverse=True)
+    return np.bincount(group, weights=signed).astype(np.float64)[group]
+
+
+def _without(side: SideInformation, known: Evidence, here: Ints, agree: Any) -> Floats:
+    """log(p / (1 - p)) times the weight, with p estimated without the statement itself."""
+    said = side.statements
+    who, weight = said.annotator[here] % len(known.given), said.weight[here]
+    a, b = BETA
+    rest = known.tally[who].copy()
+    rest[np.arange(len(here)), np.where(agree, 0, 1)] -= weight * said.binding[here]
+    rest = np.maximum(rest, 0.0)
+    p = (rest[:, 0] + a) / (rest.sum(axis=1) + a + b)
+    p = np.where(known.given[who], known.accuracy[who], p)
+    return weight * np.log(p / (1 - p))
+
+
+def _pair_errors(side: SideInformation, here: Ints, between: Floats, known: Evidence) -> Floats:
+    said = side.statements
+    i, j, must = said.i[here], said.j[here], said.kind[here] == MUST
+    number = np.arange(len(here))
+    sides = []
+    for near, far in ((i, j), (j, i)):
+        support = _support(known, near)
+        support[number, known.labels[far]] -= between
+        sides.append(support - logsumexp(support, axis=1, keepdims=True))
+    together = logsumexp(sides[0] + sides[1], axis=1)
+    apart = np.log(-np.expm1(np.minimum(together, -1e-15)))
+    # What the other statements about the same two rows say.
+    own = np.where(must, known.odds[here], -known.odds[here]) * said.binding[here]
+    together = together + between - own
+    agree, disagree = np.where(must, together, apart), np.where(must, apart, together)
+    agrees = (known.labels[i] == known.labels[j]) == must
+    return _sigmoid(disagree - agree - _without(side, known, here, agrees))
+
+
+def _label_errors(side: SideInformation, here: Ints, known: Evidence) -> Floats:
+    said = side.statements
+    vocabulary, positive = said.vocabulary[here], said.kind[here] == LABEL
+    home = known.cluster_of[vocabulary, said.class_code[here]]
+    number = np.arange(len(here))
+    support = _support(known, said.i[here])
+    alternatives = np.log(known.alternatives[vocabulary]) * said.weight[here] * positive
+    own = np.where(positive, known.odds[here], -known.odds[here]) + alternatives
+    support[number, home] -= np.where((home >= 0) & said.binding[here], own, 0.0)
+    support -= logsumexp(support, axis=1, keepdims=True)
+    inside = np.where(home >= 0, support[number, home], -np.inf)
+    with np.errstate(divide="ignore"):
+        outside = np.log(-np.expm1(np.minimum(inside, -1e-15)))
+    agree, disagree = np.where(positive, inside, outside), np.where(positive, outside, inside)
+    agrees = (known.labels[said.i[here]] == home) == positive
+    return _sigmoid(disagree - agree - _without(side, known, here, agrees) - alternatives)
+
+
+def _support(known: Evidence, rows: Ints) -> Floats:
+    return known.support[np.searchsorted(known.annotated, rows)]
+
+
+def _sigmoid(x: Floats) -> Floats:
+    return 1.0 / (1.0 + np.exp(-np.clip(x, -700, 700)))

@@ -1,0 +1,178 @@
+"""Every move's gain against recomputing the objective from its definition."""
+
+import numpy as np
+import pytest
+
+from oracles_annotated import annotated_objective
+from sidelight._kernels import annotated as kernels
+from sidelight.blocks import as_blocks
+from sidelight.models._annotated_search import Problem, _Search, kmeans, start_centers
+from sidelight.models._annotations import Annotations
+from sidelight.side import SideInformation
+
+VARIANTS = [
+    ("bernoulli", None),
+    ("bernoulli", 0.8),
+    ("bernoulli", {"ann": 0.3, None: 1.0}),
+    ("sbm", None),
+    ("sbm", 0.9),
+    ("sbm", 1.0),
+]
+SETTINGS = [("spherical", 1.0), ("diag", 1.0), ("spherical", 0.0), ("diag", 0.5)]
+
+
+def statements(n, n_statements, rng):
+    """All kinds, two annotators and nobody, two vocabularies, weights, repetitions, self pairs."""
+    kind = rng.choice(["must", "cannot", "label", "not_label"], n_statements)
+    labels = np.isin(kind, ["label", "not_label"])
+    j = rng.integers(n, size=n_statements).astype(object)
+    j[labels] = None
+    class_ = rng.choice(["a", "b", "c", "d", "e"], n_statements).astype(object)
+    vocabulary = rng.choice([None, None, "mine"], n_statements).astype(object)
+    class_[~labels] = None
+    vocabulary[~labels] = None
+    return SideInformation.from_columns(
+        kind,
+        rng.integers(n, size=n_statements),
+        j,
+        class_=class_,
+        weight=rng.choice([0.0, 0.5, 1.0, 1.0, 2.5], n_statements),
+        annotator=rng.choice(["ann", "bob", None], n_statements),
+        vocabulary=vocabulary,
+        n_samples=n,
+        self_pairs="keep",
+    )
+
+
+class Case:
+    def __init__(self, seed, annotation_model, accuracy, covariance_type, variance_prior, n=40):
+        rng = np.random.default_rng(seed)
+        self.X = rng.normal(size=(n, 3)) + 100.0
+        self.side = statements(n, 60, rng)
+        self.n_clusters = 4
+        self.options = {"annotation_model": annotation_model, "accuracy": accuracy}
+        said = Annotations.of(self.side, 4, annotation_model, accuracy)
+        problem = Problem.of(as_blocks(self.X), 4, covariance_type, said)
+        _, sse = kmeans(problem, start_centers(problem, [], 0, rng))
+        self.problem = problem.with_model(variance_prior, sse)
+        labels = rng.integers(4, size=n).astype(np.int32)
+        labels[:8] = [0, 1, 2, 3] * 2
+        self.search = _Search(self.problem, labels, rng.permutation(len(said.annotated)))
+        model = self.problem.model
+        self.options |= {
+            "diagonal": covariance_type == "diag",
+            "prior_weight": variance_prior,
+            "prior_variance": model.variance,
+            "floor": model.floor,
+        }
+
+    def defined(self):
+        """The objective of the labels as they are now, from its definition."""
+        said = self.problem.annotations
+        labels = self.search.labels.astype(np.int64)
+        labels[said.annotated] = self.search.state.labels
+        columns = zip(
+            said.column_vocabulary, said.column_class, self.search.cluster_of, strict=True
+        )
+        cluster_of = {(int(v), int(c)): int(k) for v, c, k in columns}
+        return annotated_objective(
+            self.X, self.side, labels, self.n_clusters, cluster_of, **self.options
+        )
+
+    def kept(self):
+        return kernels.objective(self.problem.model, self.search.state)
+
+    def fixed(self):
+        search = self.search
+        return search.rows, search.cluster_of, search.model
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(("covariance_type", "variance_prior"), SETTINGS)
+@pytest.mark.parametrize(("annotation_model", "accuracy"), VARIANTS, ids=str)
+def test_gain_of_every_single_move_is_the_difference_of_the_definition(
+    annotation_model, accuracy, covariance_type, variance_prior, seed
+):
+    case = Case(seed, annotation_model, accuracy, covariance_type, variance_prior)
+    search = case.search
+    before = case.defined()
+    assert search.value == pytest.approx(before, abs=1e-9)
+    rng = np.random.default_rng(seed)
+    for i in rng.permutation(len(search.order))[:12]:
+        for to in range(case.n_clusters):
+            own = search.state.labels[i]
+            kernels.move_gains(*case.fixed(), search.state, i, np.int64(-1), search.scratch)
+            gain = search.scratch.gain[to]
+            if to == own:
+                continue
+            kernels.move_gains(*case.fixed(), search.state, i, to, search.scratch)
+            assert search.scratch.gain[to] == gain
+            kernels.move_row(*case.fixed(), search.state, i, to, search.scratch)
+            after = case.defined()
+            assert gain == pytest.approx(after - before, abs=1e-9)
+            assert case.kept() == pytest.approx(after, abs=1e-9)
+            before = after
+
+
+@pytest.mark.parametrize(("annotation_model", "accuracy"), VARIANTS, ids=str)
+def test_sweeps_and_compound_moves_gain_what_they_say(annotation_model, accuracy):
+    case = Case(3, annotation_model, accuracy, "spherical", 1.0)
+    search, said = case.search, case.problem.annotations
+    work = (search.targets, search.state, search.scratch)
+    steps = [
+        lambda: kernels.relocate_rows(
+            search.rows, search.order, *case.fixed()[1:], 1e-10, 1, *work[1:]
+        )[:2],
+        lambda: kernels.swap_chains(
+            search.rows, search.order, *case.fixed()[1:], 1e-10, True, 256, *work
+        ),
+        lambda: kernels.swap_chains(
+            search.rows, search.order, *case.fixed()[1:], 1e-10, False, 256, *work
+        ),
+        lambda: kernels.move_chunklets(
+            *case.fixed(), 1e-10, said.chunk_span, said.chunk_rows, *work
+        ),
+    ]
+    moves = 0
+    for step in (*steps[1:], *steps):
+        before = case.defined()
+        gain, n_moves = step()
+        assert gain >= 0
+        assert case.defined() - before == pytest.approx(gain, abs=1e-8)
+        assert case.kept() == pytest.approx(case.defined(), abs=1e-8)
+        moves += n_moves
+    assert moves > 5
+
+
+@pytest.mark.parametrize(("annotation_model", "accuracy"), VARIANTS, ids=str)
+def test_no_step_of_a_local_search_lowers_the_definition(annotation_model, accuracy):
+    case = Case(4, annotation_model, accuracy, "spherical", 1.0, n=80)
+    search = case.search
+    values = [case.defined()]
+    for _ in range(4):
+        for step in (search._relocate, search.settle, search._move_together):
+            step()
+            values.append(case.defined())
+            assert search.value == pytest.approx(values[-1], abs=1e-8)
+    assert (np.diff(values) > -1e-8).all()
+    assert values[-1] > values[0]
+
+
+def test_kempe_chain_keeps_the_statements_that_hold():
+    X = np.zeros((6, 1))
+    side = SideInformation.from_pairs(must=[(0, 1)], cannot=[(1, 2), (2, 3)], n_samples=6)
+    said = Annotations.of(side, 3, "bernoulli", None)
+    problem = Problem.of(as_blocks(X), 3, "spherical", said).with_model(1.0, np.ones((3, 1)))
+    search = _Search(problem, np.array([0, 0, 1, 0, 2, 2], dtype=np.int32), np.arange(4))
+    scratch = search.scratch
+
+    def chain(start, with_cannot, limit=256):
+        scratch.seen[:] = 0
+        n = kernels.gather_chain(
+            search.rows, search.state, start, 0, 1, with_cannot, limit, 1, scratch
+        )
+        return n, sorted(scratch.members[: min(n, 4)].tolist())
+
+    assert chain(0, False) == (2, [0, 1])
+    assert chain(0, True) == (4, [0, 1, 2, 3])
+    assert chain(0, True, limit=2)[0] == 3
