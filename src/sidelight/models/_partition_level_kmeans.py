@@ -20,8 +20,8 @@ Departures from the paper, each settled by measurement or because the paper is s
   "Not class c" observes s_ic = 0 alone. Several vocabularies are several groups of columns.
 - A broken cannot-link costs lambda times its weight. The half-steps cannot repair one, so rows with
   cannot-links are moved one by one, by the exact change of J with everything re-estimated: a sweep
-  over them in every iteration (measured: the same J and the same repairs as sweeps after each
-  convergence, in half the iterations). At the end no such move, and no half-step, lowers J.
+  over them in every iteration (measured on 72 problems: J within 0.2 % of that of sweeps after
+  each convergence, in fewer iterations). At the end no such move, and no half-step, lowers J.
 """
 
 import warnings
@@ -71,9 +71,10 @@ Ints = NDArray[np.int64]
 class PartitionLevelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SideClusterer):
     """K-means that also keeps rows with the same label together, and with different labels apart.
 
-    Labels are taken as evidence, not as the truth: a cluster pays for the mix of labels inside it,
-    so a wrong label costs a little and moves nothing. Classes without any label, more clusters than
-    classes and more classes than clusters are all normal.
+    A cluster pays for the mix of labels inside it. With a small ``side_weight`` the data overrules
+    a label that does not fit; with the default a labelled row nearly always stays with its label,
+    right or wrong. Classes without any label, more clusters than classes and more classes than
+    clusters are all normal.
 
     Parameters
     ----------
