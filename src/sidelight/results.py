@@ -1,12 +1,16 @@
 """ClusterResult: what one fit found, and everything needed to know where it came from."""
 
 from dataclasses import dataclass
-from typing import Any
+from os import PathLike
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.side import SideInformation
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["ClusterResult"]
 
@@ -77,6 +81,79 @@ class ClusterResult:
         ["3 is 'a' (label)"]
         """
         return [self.side.describe(int(k)) for k in np.flatnonzero(self.violated)]
+
+    def plot(
+        self, X: Any, *, method: str = "pca", statements: bool = True, ax: "Axes | None" = None
+    ) -> "Axes":
+        """Draw the rows in a plane, with clusters and statements (needs the extra ``plots``).
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            The data, scaled as for the fit.
+        method : {"pca", "tsne", "umap"}
+            How rows come into the plane: see `sidelight.report.project`.
+        statements : bool
+            Whether to draw what people said: must-links as solid lines, cannot-links as dashed
+            ones, rings for labels, and in red and thicker what the partition breaks.
+        ax : matplotlib axes, optional
+            Where to draw; a new figure by default (``ax.figure.savefig(...)`` writes it).
+
+        Returns
+        -------
+        matplotlib axes
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sidelight import PartitionLevelKMeans
+        >>> X = np.array([[0.0, 1.0], [0.1, 1.0], [5.0, 1.1], [5.1, 1.0]])
+        >>> ax = PartitionLevelKMeans().fit(X, ["low", None, "high", None]).result_.plot(X)
+        >>> [text.get_text() for text in ax.get_legend().get_texts()]
+        ['high', 'low', 'label']
+        """
+        from sidelight.report import plot_clusters, project
+
+        return plot_clusters(
+            project(X, method=method),
+            self.labels,
+            side=self.side if statements else None,
+            names=self.cluster_names,
+            ax=ax,
+        )
+
+    def report(self, path: str | PathLike[str], X: Any = None, **how: Any) -> dict[str, Any]:
+        """Write one HTML page about the result; see `sidelight.report.write_report`.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        X : array or sparse matrix of shape (n_samples, n_features), optional
+            The data, for profiles and the picture.
+        **how
+            The options of `sidelight.report.write_report`: ``feature_names``, ``evidence``,
+            ``plane``, ``title``, ``pictures``, ``limit``, ``overwrite``.
+
+        Returns
+        -------
+        dict
+            The summary that the page shows.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import numpy as np
+        >>> from sidelight import PartitionLevelKMeans
+        >>> X = np.array([[0.0], [0.1], [5.0], [5.1]])
+        >>> result = PartitionLevelKMeans().fit(X, ["low", None, "high", None]).result_
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "report.html"
+        >>> result.report(path, X, pictures=False)["n_clusters"]
+        2
+        """
+        from sidelight.report import write_report
+
+        return write_report(self, path, X, **how)
 
     def __repr__(self) -> str:
         return (

@@ -26,7 +26,7 @@ Column = NDArray[Any] | list[str | None]
 # How people and programs write "nothing here".
 _MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "-", ".", "#n/a", "<na>")
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
-_NO_NUMBER = re.compile(r"^[+-]?0[0-9]|_", re.MULTILINE)
+_NO_NUMBER = re.compile(r"^[ \t]*[+-]?0[0-9]|_", re.MULTILINE)
 # Read in pieces: a million lines of cells as texts would take gigabytes before they are numbers.
 _PIECE = 50_000
 _UNREADABLE = (ValueError, OSError, EOFError, AttributeError, TypeError, BadZipFile, zlib.error)
@@ -391,12 +391,12 @@ def _read_pieces(
         n_rows += len(piece)
         flat = list(chain.from_iterable(piece))
         for k, name in enumerate(names):
-            cells = list(map(str.strip, flat[k::width]))
+            cells = flat[k::width]
             numbers = None if name in as_text else _to_numbers(cells)
             if numbers is None:
                 # In a column of names "NA" may be one; in a column of measurements it is a gap.
                 gaps = _MISSING[:1] if name in named else _MISSING
-                columns[name].append(_to_texts(cells, gaps, seen))
+                columns[name].append(_to_texts(list(map(str.strip, cells)), gaps, seen))
             else:
                 columns[name].append(numbers)
     return columns, n_rows
@@ -410,7 +410,7 @@ def _to_numbers(cells: list[str]) -> NDArray[np.float64] | None:
     try:
         return np.array(list(map(float, cells)))
     except ValueError:
-        gaps = {cell: "nan" for cell in dict.fromkeys(cells) if cell.lower() in _MISSING}
+        gaps = {cell: "nan" for cell in dict.fromkeys(cells) if cell.strip().lower() in _MISSING}
     try:
         return np.array(list(map(float, map(gaps.get, cells, cells))))
     except ValueError:

@@ -1,5 +1,24 @@
-"""How results look: pictures of clusters and of what people said."""
+"""How results look: a summary as plain data, pictures, and one HTML page."""
 
+from sidelight.report._charts import plot_annotators, plot_confusion, plot_history, plot_profiles
 from sidelight.report._figures import new_figure, plot_clusters, project
+from sidelight.report._page import write_report
+from sidelight.report._statements import disagreements, summarize_side
+from sidelight.report._summary import Evidence, confidence, summarize, suspect_rows
 
-__all__ = ["new_figure", "plot_clusters", "project"]
+__all__ = [
+    "Evidence",
+    "confidence",
+    "disagreements",
+    "new_figure",
+    "plot_annotators",
+    "plot_clusters",
+    "plot_confusion",
+    "plot_history",
+    "plot_profiles",
+    "project",
+    "summarize",
+    "summarize_side",
+    "suspect_rows",
+    "write_report",
+]

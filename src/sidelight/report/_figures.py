@@ -1,5 +1,6 @@
-"""Pictures with matplotlib, which is imported where it is used."""
+"""Pictures of rows, clusters and statements; matplotlib is imported where it is used."""
 
+import io
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,14 +19,24 @@ COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F
 MARKERS = "os^Dv<>Pp*"
 # Past this many rows points hide each other, and a sample of them shows the same picture.
 _MAX_POINTS = 20_000
+# Past this many lines or rings of one kind nothing can be made out.
+_MAX_LINES = 100
+# A map by neighbours costs seconds for so many rows; the others are left out of the picture.
+_MAX_MAPPED = 5_000
+_METHODS = ("pca", "tsne", "umap")
 
 
-def project(X: Any) -> NDArray[np.float64]:
-    """The first two principal components of X, each pointing to its larger side.
+def project(X: Any, *, method: str = "pca") -> NDArray[np.float64]:
+    """Two coordinates for each row, to draw it.
 
     Parameters
     ----------
     X : array or sparse matrix of shape (n_samples, n_features)
+        The data, scaled as for the clustering.
+    method : {"pca", "tsne", "umap"}
+        The first two principal components, each pointing to its larger side, or a map that keeps
+        neighbours together and says nothing about distances. Maps are made of at most 5,000 rows,
+        always the same ones; the others are NaN. "umap" needs the package umap-learn.
 
     Returns
     -------
@@ -36,9 +47,13 @@ def project(X: Any) -> NDArray[np.float64]:
     >>> project([[0.0, 0.0, 5.0], [1.0, 0.0, 5.0], [2.0, 0.0, 5.0]])[:, 0]
     array([-1.,  0.,  1.])
     """
+    if method not in _METHODS:
+        raise DataError(f"method is {method!r}; it is one of {', '.join(_METHODS)}.")
     dense = X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
     if dense.ndim != 2 or 0 in dense.shape:
         raise DataError(f"X has shape {dense.shape}; a picture needs rows and columns.")
+    if method != "pca" and len(dense) > 3:  # fewer have no neighbours to speak of
+        return _map(dense, method)
     centred = dense - dense.mean(axis=0)
     _, axes = np.linalg.eigh(centred.T @ centred)
     axes = axes[:, ::-1][:, :2]
@@ -47,19 +62,83 @@ def project(X: Any) -> NDArray[np.float64]:
     return plane if plane.shape[1] == 2 else np.column_stack([plane, np.zeros(len(plane))])
 
 
-def new_figure(n_pictures: int = 1) -> "Figure":
+def _map(X: NDArray[np.float64], method: str) -> NDArray[np.float64]:
+    """A map of a fixed sample of the rows."""
+    shown = _sample(np.arange(len(X)), _MAX_MAPPED)
+    if method == "tsne":
+        from sklearn.manifold import TSNE
+
+        perplexity = min(30.0, (len(shown) - 1) / 3)
+        mapper = TSNE(perplexity=perplexity, init="pca", random_state=0)
+    else:
+        check_umap()
+        from umap import UMAP  # type: ignore[import-not-found]
+
+        mapper = UMAP(n_neighbors=min(15, len(shown) - 1), random_state=0, n_jobs=1)
+    plane = np.full((len(X), 2), np.nan)
+    # t-SNE starts from two principal components, which a single column does not have.
+    plane[shown] = mapper.fit_transform(X[shown] if X.shape[1] > 1 else np.repeat(X[shown], 2, 1))
+    return plane
+
+
+def check_umap() -> None:
+    """Refuse to go on without umap-learn."""
+    from importlib.util import find_spec
+
+    if find_spec("umap") is None:
+        raise DataError('a UMAP needs umap-learn: pip install umap-learn, or choose "tsne".')
+
+
+def check_matplotlib() -> None:
+    """Refuse to go on without matplotlib."""
+    from importlib.util import find_spec
+
+    if find_spec("matplotlib") is None:
+        raise DataError(
+            'pictures need matplotlib: pip install "sidelight[plots]", or a report without them '
+            "(pictures=False, --no-pictures on the command line)."
+        )
+
+
+def _sample(rows: NDArray[Any], limit: int) -> NDArray[Any]:
+    """At most so many rows, always the same ones, in order."""
+    if len(rows) <= limit:
+        return rows
+    return np.sort(np.random.default_rng(0).choice(rows, limit, replace=False))
+
+
+def new_figure(n_pictures: int = 1, *, size: tuple[float, float] = (5.0, 4.5)) -> "Figure":
     """A figure for some pictures side by side; it belongs to no window and needs no closing.
+
+    Parameters
+    ----------
+    n_pictures : int
+        How many.
+    size : tuple of float
+        Width and height of each, in inches.
+
+    Returns
+    -------
+    matplotlib figure
 
     Examples
     --------
     >>> len(new_figure(2).axes)
     2
     """
+    check_matplotlib()
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(5 * n_pictures, 4.5), layout="constrained")
+    figure = Figure(figsize=(size[0] * n_pictures, size[1]), layout="constrained")
     figure.subplots(1, n_pictures)
     return figure
+
+
+def as_png(figure: "Figure", *, dpi: int = 110) -> bytes:
+    """A figure as the bytes of a PNG file."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=dpi)
+    return buffer.getvalue()
 
 
 def plot_clusters(
@@ -113,10 +192,28 @@ def plot_clusters(
             broken = _default_broken(side, labels)
         _draw_statements(ax, plane, side, np.asarray(broken, dtype=np.int64))
     ax.set(xticks=[], yticks=[], title=title)
-    handles, _ = ax.get_legend_handles_labels()
-    if 0 < len(handles) <= 16:
-        ax.legend(loc="best", fontsize="small", framealpha=0.8)
+    _add_legend(ax)
     return ax
+
+
+def _add_legend(ax: "Axes") -> None:
+    """What the marks mean, below the picture: a place inside costs a search among all points."""
+    handles, texts = ax.get_legend_handles_labels()
+    if not 0 < len(handles) <= 16:
+        return
+    columns = 3 if max(map(len, texts)) > 12 else 4
+    legend = ax.legend(
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0),
+        fontsize="small",
+        ncols=min(len(handles), columns),
+        frameon=False,
+    )
+    for handle in legend.legend_handles:
+        if handle is not None and hasattr(handle, "set_sizes"):
+            # points may be too small and too pale to tell apart
+            handle.set_sizes([36.0])
+            handle.set_alpha(1)
 
 
 def _default_broken(side: SideInformation, labels: ArrayLike | None) -> NDArray[np.int64]:
@@ -126,10 +223,8 @@ def _default_broken(side: SideInformation, labels: ArrayLike | None) -> NDArray[
 
 
 def _draw_rows(ax: "Axes", plane: NDArray[Any], labels: NDArray[Any] | None, names: Any) -> None:
-    shown = np.arange(len(plane))
-    if len(plane) > _MAX_POINTS:
-        shown = np.sort(np.random.default_rng(0).choice(len(plane), _MAX_POINTS, replace=False))
-    size = float(np.clip(15_000 / len(shown), 3, 36))
+    shown = _sample(np.flatnonzero(np.isfinite(plane).all(axis=1)), _MAX_POINTS)
+    size = float(np.clip(15_000 / max(len(shown), 1), 3, 36))
     if labels is None:
         x, y = plane[shown].T
         ax.scatter(x, y, s=size, c="#999999", linewidths=0, rasterized=True)
@@ -148,34 +243,71 @@ def _draw_rows(ax: "Axes", plane: NDArray[Any], labels: NDArray[Any] | None, nam
             c=COLOURS[cluster % len(COLOURS)],
             marker=MARKERS[cluster // n_colours % len(MARKERS)],
             linewidths=0,
-            alpha=0.75,
-            label=str(cluster if names is None else names[cluster]),
+            alpha=0.75 if len(shown) < 5_000 else 0.4,
+            label=short(cluster if names is None else names[cluster]),
             rasterized=True,
         )
+    if names is not None and len(names) <= 16:
+        _write_names(ax, plane[shown], labels[shown], names)
+
+
+def short(name: Any, limit: int = 24) -> str:
+    """A name that fits into a picture. A dollar sign would start a formula."""
+    text = str(name).replace("$", r"\$")
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _write_names(ax: "Axes", plane: NDArray[Any], labels: NDArray[Any], names: Any) -> None:
+    """The names where the clusters are: colours are lost in print and shapes in a crowd."""
+    from matplotlib.patheffects import withStroke
+
+    for cluster in np.unique(labels[labels >= 0]).tolist():
+        x, y = np.median(plane[labels == cluster], axis=0)
+        text = ax.text(x, y, short(names[cluster]), ha="center", va="center", weight="bold")
+        text.set_path_effects([withStroke(linewidth=3, foreground="white")])
+        text.set_zorder(10)
 
 
 def _draw_statements(
     ax: "Axes", plane: NDArray[Any], side: SideInformation, broken: NDArray[np.int64]
 ) -> None:
-    from matplotlib.collections import LineCollection
-
     said = side.statements
     is_broken = np.zeros(side.n_statements, dtype=bool)
     is_broken[broken] = True
     for wrong in (False, True):
         colour, suffix = ("#D00000", ", broken") if wrong else ("#555555", "")
         for kind, name, dashes in ((MUST, "must", "solid"), (CANNOT, "cannot", "dashed")):
-            chosen = (said.kind == kind) & (is_broken == wrong)
-            if chosen.any():
-                lines = np.stack([plane[said.i[chosen]], plane[said.j[chosen]]], axis=1)
-                width = 1.6 if wrong else 0.7
-                drawn = LineCollection(
-                    list(lines), colors=colour, linestyles=dashes, linewidths=width
-                )
-                drawn.set_label(name + suffix)
-                ax.add_collection(drawn)
+            chosen = np.flatnonzero((said.kind == kind) & (is_broken == wrong))
+            if len(chosen):
+                _draw_pairs(ax, plane, side, chosen, (name + suffix, colour, dashes, wrong))
         rows = np.unique(said.i[(said.class_code >= 0) & (is_broken == wrong)])
         if len(rows):
-            x, y = plane[rows].T
-            rings = ax.scatter(x, y, s=70, c="none", edgecolors=colour, label="label" + suffix)
+            shown = _sample(rows, _MAX_LINES)
+            x, y = plane[shown].T
+            label = _counted("label" + suffix, len(shown), len(rows))
+            size = 70 if len(plane) < 5_000 else 30
+            rings = ax.scatter(x, y, s=size, c="none", edgecolors=colour, label=label)
             rings.set_linewidth(2.0 if wrong else 0.9)
+
+
+def _draw_pairs(
+    ax: "Axes",
+    plane: NDArray[Any],
+    side: SideInformation,
+    chosen: NDArray[Any],
+    style: tuple[str, str, str, bool],
+) -> None:
+    from matplotlib.collections import LineCollection
+
+    said, (name, colour, dashes, wrong) = side.statements, style
+    shown = _sample(chosen, _MAX_LINES)
+    lines = np.stack([plane[said.i[shown]], plane[said.j[shown]]], axis=1)
+    lines = lines[np.isfinite(lines).all(axis=(1, 2))]
+    width = 1.6 if wrong else 0.7
+    drawn = LineCollection(list(lines), colors=colour, linestyles=dashes, linewidths=width)
+    drawn.set_label(_counted(name, len(shown), len(chosen)))
+    ax.add_collection(drawn)
+
+
+def _counted(name: str, n_shown: int, n_all: int) -> str:
+    return name if n_shown == n_all else f"{name} ({n_shown} of {n_all:,})"
