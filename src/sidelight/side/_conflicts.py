@@ -20,7 +20,7 @@ from scipy.sparse import csgraph
 
 from sidelight.exceptions import SideInformationError
 from sidelight.side._closure import Bonds, bonds, components
-from sidelight.side._statements import CANNOT, LABEL, NOT_LABEL, Ints
+from sidelight.side._statements import CANNOT, LABEL, NOT_LABEL, Ints, heaviest_class
 
 if TYPE_CHECKING:
     from sidelight.side._information import SideInformation
@@ -117,7 +117,7 @@ class Conflicts(Sequence[Conflict]):
 
     @cached_property
     def _search(self) -> "_ChainSearch":
-        return _ChainSearch(self.side)
+        return _ChainSearch(self.side, _winning_class(self.side))
 
     def __len__(self) -> int:
         return len(self.explained)
@@ -153,11 +153,12 @@ def find_conflicts(side: "SideInformation", limit: int) -> Conflicts:
     """Every broken statement, in linear time, and a chain for the first ``limit``."""
     if limit < 0:
         raise SideInformationError(f"limit is a number of chains, 0 or more, not {limit}.")
-    broken = np.flatnonzero(_broken_pairs(side) | _broken_labels(side) | _broken_not_labels(side))
-    found = Conflicts(broken, (), side)
+    winner = _winning_class(side)
+    broken_labels = (winner >= 0) & (side.statements.class_code != winner)
+    broken = np.flatnonzero(_broken_pairs(side) | broken_labels | _broken_not_labels(side))
     if not len(broken) or limit == 0:
-        return found
-    search = _ChainSearch(side)
+        return Conflicts(broken, (), side)
+    search = _ChainSearch(side, winner)
     explained = tuple(Conflict(k, search.chain(k), side) for k in broken[:limit].tolist())
     return Conflicts(broken, explained, side)
 
@@ -176,47 +177,63 @@ def _broken_not_labels(side: "SideInformation") -> NDArray[np.bool_]:
     return said.binding & (said.kind == NOT_LABEL) & np.isin(key, held)
 
 
-def _broken_labels(side: "SideInformation") -> NDArray[np.bool_]:
-    said = side.statements
-    broken = np.zeros(side.n_statements, dtype=bool)
-    for code, members, winner in _where_classes_meet(side):
-        here = said.binding & (said.kind == LABEL) & (said.vocabulary == code)
-        broken[here] = said.class_code[here] != winner[members[said.i[here]]]
-    return broken
+def _winning_class(side: "SideInformation") -> Ints:
+    """For each label the class with the most weight where its row's own class meets others.
 
-
-def _where_classes_meet(side: "SideInformation") -> Iterator[tuple[int, Ints, Ints]]:
-    """For each vocabulary in conflict: its code, the rows' groups without its own labels, and
-    the class with the most weight in each of these groups.
-
-    A vocabulary whose groups all have one class is left out, so the usual case, no conflict among
-    labels, costs nothing; otherwise each vocabulary takes one pass over the bonds.
+    −1 for other statements, and for labels of vocabularies whose classes never meet.
     """
-    facts = side.closure().labels
-    tied = bonds(side)
-    for code in np.unique(facts[:, 1]):
-        of_group = facts[facts[:, 1] == code, 0]
-        if len(np.unique(of_group)) == len(of_group):
-            continue
-        own = tied.right >= side.n_samples
-        own[own] = tied.vocabulary[tied.right[own] - side.n_samples] == code
-        members = components(tied.n_vertices, tied.left[~own], tied.right[~own])
-        yield int(code), members, _heaviest_class(side, int(code), members)
-
-
-def _heaviest_class(side: "SideInformation", code: int, members: Ints) -> Ints:
-    """For each group the class with the largest total weight, the lowest code on a tie."""
     said = side.statements
-    labels = np.flatnonzero(said.binding & (said.kind == LABEL) & (said.vocabulary == code))
-    votes = sparse.coo_array(
-        (said.weight[labels], (members[said.i[labels]], said.class_code[labels])),
-        shape=(int(members.max()) + 1, len(side.classes)),
-    ).tocsr()
-    groups = np.repeat(np.arange(votes.shape[0]), np.diff(votes.indptr))
-    order = np.lexsort((-votes.indices, votes.data, groups))
-    winner = np.full(votes.shape[0], -1, dtype=np.int64)
-    winner[groups[order]] = votes.indices[order]
+    winner = np.full(side.n_statements, -1, dtype=np.int64)
+    members = _members_without_own_labels(side)
+    labels = np.flatnonzero(members >= 0)
+    if not len(labels):
+        return winner
+    keys = (said.vocabulary[labels] + 1) * (int(members.max()) + 1) + members[labels]
+    places, place = np.unique(keys, return_inverse=True)
+    shape = (len(places), len(side.classes))
+    winner[labels] = heaviest_class(place, said.class_code[labels], said.weight[labels], shape)[
+        place
+    ]
     return winner
+
+
+def _members_without_own_labels(side: "SideInformation") -> Ints:
+    """For each label the group that its row is in if the labels of its vocabulary do not count.
+
+    −1 for other statements, and for vocabularies whose classes meet nowhere. A pass over all bonds
+    for each vocabulary would be too slow where each of a thousand people has their own. So the
+    vocabularies are halved again and again: for one half, the bonds of the other are contracted,
+    and only its own are left to look at.
+    """
+    said, tied = side.statements, bonds(side)
+    members = np.full(side.n_statements, -1, dtype=np.int64)
+    vocabulary = said.vocabulary[tied.statement]
+    own = (said.kind[tied.statement] == LABEL) & np.isin(vocabulary, _meeting_vocabularies(side))
+    group = components(tied.n_vertices, tied.left[~own], tied.right[~own])
+    order = np.flatnonzero(own)[np.argsort(vocabulary[own], kind="stable")]
+    waiting = [(group[tied.left[order]], group[tied.right[order]], tied.statement[order])]
+    while waiting:
+        left, right, statement = waiting.pop()
+        codes = said.vocabulary[statement]
+        if not len(codes) or codes[0] == codes[-1]:
+            members[statement] = left
+            continue
+        cut = int(np.searchsorted(codes, codes[len(codes) // 2]))
+        cut = cut or int(np.searchsorted(codes, codes[0], side="right"))
+        vertices, ends = np.unique(np.concatenate([left, right]), return_inverse=True)
+        left, right = ends[: len(left)], ends[len(left) :]
+        for half, other in ((slice(cut), slice(cut, None)), (slice(cut, None), slice(cut))):
+            group = components(len(vertices), left[other], right[other])
+            waiting.append((group[left[half]], group[right[half]], statement[half]))
+    return members
+
+
+def _meeting_vocabularies(side: "SideInformation") -> Ints:
+    """Codes of the vocabularies of which some group has two classes."""
+    facts = side.closure().labels
+    keys = facts[:, 0] * (len(side.vocabularies) + 1) + facts[:, 1] + 1
+    _, first, counts = np.unique(keys, return_index=True, return_counts=True)
+    return np.unique(facts[first[counts > 1], 1])
 
 
 class _Component(NamedTuple):
@@ -234,8 +251,9 @@ class _ChainSearch:
     costs at most the size of its component.
     """
 
-    def __init__(self, side: "SideInformation") -> None:
+    def __init__(self, side: "SideInformation", winner: Ints) -> None:
         self.side = side
+        self.winner = winner
         self.bonds: Bonds = bonds(side)
         n = self.bonds.n_vertices
         of_vertex = components(n, self.bonds.left, self.bonds.right)
@@ -272,15 +290,9 @@ class _ChainSearch:
         """The vertex of the class that outweighs a broken label, and classes not to pass."""
         said = self.side.statements
         code = said.vocabulary[statement]
-        members, winner = self.meetings[int(code)]
-        won = winner[members[said.i[statement]]]
         same = self.side.n_samples + np.flatnonzero(self.bonds.vocabulary == code)
-        goal = same[self.bonds.class_code[same - self.side.n_samples] == won]
+        goal = same[self.bonds.class_code[same - self.side.n_samples] == self.winner[statement]]
         return int(goal[0]), same[same != goal]
-
-    @cached_property
-    def meetings(self) -> dict[int, tuple[Ints, Ints]]:
-        return {code: (members, winner) for code, members, winner in _where_classes_meet(self.side)}
 
     def _shortest_path(self, start: int, goal: int, blocked: Ints) -> Ints:
         """Places of the vertices on a shortest path that passes no blocked vertex."""

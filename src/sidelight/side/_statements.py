@@ -5,6 +5,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from sidelight.exceptions import SideInformationError
 from sidelight.side._names import Name, as_column, encode, is_missing, look_up
@@ -229,6 +230,18 @@ def row_positions(rows: Any, n_samples: int) -> Ints:
             "Draw without replacement."
         )
     return chosen
+
+
+def heaviest_class(
+    row: Ints, class_code: Ints, weight: NDArray[np.float64], shape: tuple[int, int]
+) -> Ints:
+    """For each row the class of the largest total weight: the lowest on a tie, −1 without votes."""
+    votes = sparse.coo_array((weight, (row, class_code)), shape=shape).tocsr()
+    voters = np.repeat(np.arange(shape[0]), np.diff(votes.indptr))
+    order = np.lexsort((-votes.indices, votes.data, voters))  # the winner comes last in each row
+    winner = np.full(shape[0], -1, dtype=np.int64)
+    winner[voters[order]] = votes.indices[order]
+    return winner
 
 
 def refuse(wrong: NDArray[np.bool_], say: Callable[[int], str], problem: str, remedy: str) -> None:
