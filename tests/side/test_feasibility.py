@@ -36,6 +36,13 @@ def test_the_answer_is_right_and_carries_its_proof(side, n_clusters):
         # On six rows nothing is too hard to decide.
         assert found.answer == "no"
         assert not exists_colouring(side, n_clusters)
+        if not (together & apart).any():
+            rows = found.witness
+            clique = (
+                len(rows) > n_clusters and apart[np.ix_(rows, rows)][~np.eye(len(rows), dtype=bool)]
+            )
+            ring = n_clusters == 2 and len(rows) % 2 and apart[rows, np.roll(rows, 1)]
+            assert np.all(clique) or np.all(ring)
 
 
 def test_a_clique_shows_that_there_are_too_few_clusters():
@@ -57,6 +64,34 @@ def test_an_odd_ring_cannot_be_split_in_two():
     assert side.feasible(3).answer == "yes"
 
 
+@pytest.mark.parametrize("n_clusters", [2, 3])
+def test_a_chain_of_200_000_cannot_links_is_coloured(n_clusters):
+    n = 200_000
+    links = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
+    side = SideInformation.from_pairs(cannot=links, n_samples=n)
+    found = side.feasible(n_clusters)
+    assert found.answer == "yes"
+    assert not side.violated(found.colouring).any()
+
+
+def test_a_long_strip_is_peeled_from_its_ends():
+    n = 4000  # each row apart from the next three: only the ends have fewer than four neighbours
+    links = [np.stack([np.arange(n - d), np.arange(d, n)], axis=1) for d in (1, 2, 3)]
+    side = SideInformation.from_pairs(cannot=np.concatenate(links), n_samples=n)
+    found = side.feasible(4)
+    assert found.answer == "yes"
+    assert not side.violated(found.colouring).any()
+    assert side.feasible(3).answer == "no"
+
+
+def test_large_cliques_are_found_and_coloured():
+    side = SideInformation.from_pairs(
+        cannot=np.stack(np.triu_indices(300, k=1), axis=1), n_samples=310
+    )
+    assert side.feasible(299).witness.tolist() == list(range(300))
+    assert side.feasible(300).answer == "yes"
+
+
 def test_what_nobody_can_tell_is_called_unknown():
     # Grötzsch's graph has no triangle and needs four colours.
     outer = [(k, (k + 1) % 5) for k in range(5)]
@@ -72,7 +107,7 @@ def test_more_classes_than_clusters_is_seen_without_listing_pairs():
     found = side.feasible(2)
     assert found.answer == "no"
     assert found.reason == "no: 3 rows are all kept apart from each other (7, 8, 9)"
-    assert side.feasible(3000).answer == "yes"
+    assert side[:300].feasible(300).answer == "yes"
 
 
 def test_contradictions_are_feasible_for_no_number_of_clusters():

@@ -127,6 +127,7 @@ def test_labels_of_several_vocabularies_are_not_mixed_up():
         (lambda s: s.from_pairs(must=[(0, 1)], n_samples=3, weight=np.inf), "infinite"),
         (lambda s: s.from_pairs(must=[(0, 1)], n_samples=3, weight=-1), "negative"),
         (lambda s: s.from_pairs(must=[(0, 1)], n_samples=3, weight="heavy"), "numbers"),
+        (lambda s: s.from_pairs(must=[(0, 1)], n_samples=3, weight=1j), "numbers"),
         (lambda s: s.from_pairs(must=[(0, 1)], n_samples=3, weight=[1, 2]), "shape"),
         (lambda s: s.from_pairs(must=[(0, 1, 2)], n_samples=3), "list of pairs"),
         (

@@ -4,7 +4,8 @@ Groups that must be apart are adjacent: by a cannot-link, by different labels of
 by a label that the other group is said not to have. Groups with fewer than K neighbours never
 hinder, whatever the others do, so they are peeled off first; what remains, the K-core, is coloured
 by DSATUR (Brélaz 1979), and the peeled groups follow in reverse. With few cannot-links per row the
-core is empty and the answer costs a few passes over the arrays.
+core is empty and the answer costs a few passes over the arrays. Two colours need no search: see
+`_two_colours`.
 """
 
 import heapq
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 # How many groups a clique may grow from. Each try costs the neighbourhood of one group; a clique
 # that so many tries among the best connected groups do not show is left as "unknown".
 _CLIQUE_TRIES = 1000
+# So few groups are coloured one by one sooner than by arrays.
+_FEW_GROUPS = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,14 +80,13 @@ def colour(side: "SideInformation", n_clusters: int) -> Feasibility:
     if too_many is not None:
         return _no_by_clique(side, _first_rows(closure)[too_many])
     graph = _apart_graph(closure)
-    colours = _colour_groups(graph, int(n_clusters))
+    colours = _two_colours(graph) if n_clusters == 2 else _colour_groups(graph, int(n_clusters))
     if colours is not None:
         return Feasibility("yes", colours[closure.groups], None, "yes")
     clique = _find_clique(graph, n_clusters + 1)
     if clique is not None:
         return _no_by_clique(side, _first_rows(closure)[clique])
     if n_clusters == 2:
-        # DSATUR colours every bipartite graph, so this one is not: it has an odd cycle.
         cycle = _first_rows(closure)[_odd_cycle(graph)]
         reason = f"no: {len(cycle)} rows in a ring, each apart from the next ({_list(side, cycle)})"
         return Feasibility("no", None, cycle, reason)
@@ -110,10 +112,16 @@ def _first_rows(closure: "Closure") -> Ints:
     return np.unique(closure.groups, return_index=True)[1]
 
 
+def _labelled_groups(closure: "Closure") -> list[Ints]:
+    """For each vocabulary the groups that have a label of it: all apart from each other."""
+    order = np.argsort(closure.labels[:, 1], kind="stable")
+    groups, codes = closure.labels[order, 0], closure.labels[order, 1]
+    return [np.unique(own) for own in np.split(groups, np.flatnonzero(np.diff(codes)) + 1)]
+
+
 def _too_many_classes(closure: "Closure", n_clusters: int) -> Ints | None:
     """Groups of more than K different labels of one vocabulary."""
-    for code in np.unique(closure.labels[:, 1]):
-        groups = np.unique(closure.labels[closure.labels[:, 1] == code, 0])
+    for groups in _labelled_groups(closure):
         if len(groups) > n_clusters:
             return groups[: n_clusters + 1]
     return None
@@ -122,8 +130,7 @@ def _too_many_classes(closure: "Closure", n_clusters: int) -> Ints | None:
 def _apart_graph(closure: "Closure") -> sparse.csr_array:
     """Groups that must be apart; at most K classes per vocabulary, so their cliques are small."""
     pairs = [closure.cannot]
-    for code in np.unique(closure.labels[:, 1]):
-        groups = np.unique(closure.labels[closure.labels[:, 1] == code, 0])
+    for groups in _labelled_groups(closure):
         first, second = np.triu_indices(len(groups), k=1)
         pairs.append(np.stack([groups[first], groups[second]], axis=1))
     pairs.append(_label_against_not_label(closure))
@@ -147,6 +154,21 @@ def _label_against_not_label(closure: "Closure") -> Ints:
     return np.stack([closure.labels[order[place], 0], closure.not_labels[:, 0]], axis=1)[found]
 
 
+def _double_cover(graph: sparse.csr_array) -> Ints:
+    """Components of two copies of the graph in which every edge changes from one to the other.
+
+    Group v is vertices v and v + n. They are in one component only if an odd cycle leads back.
+    """
+    cover = sparse.block_array([[None, graph], [graph, None]]).tocsr()
+    return csgraph.connected_components(cover, directed=False)[1].astype(np.int64)
+
+
+def _two_colours(graph: sparse.csr_array) -> Ints | None:
+    """Two colours that keep neighbours apart; None if an odd cycle forbids it."""
+    here, there = np.split(_double_cover(graph), 2)
+    return None if (here == there).any() else (here > there).astype(np.int64)
+
+
 def _colour_groups(graph: sparse.csr_array, n_colours: int) -> Ints | None:
     layer = _peel(graph, n_colours)
     colours = np.full(graph.shape[0], -1, dtype=np.int64)
@@ -156,8 +178,12 @@ def _colour_groups(graph: sparse.csr_array, n_colours: int) -> Ints | None:
         if of_core is None:
             return None
         colours[core] = of_core
-    for depth in range(int(layer.max(initial=-1)), -1, -1):
-        _colour_greedily(graph, np.flatnonzero(layer == depth), colours, n_colours)
+    order = np.argsort(layer, kind="stable")[len(core) :]
+    layers = np.split(order, np.flatnonzero(np.diff(layer[order])) + 1)
+    rank = np.random.default_rng(0).permutation(len(colours))
+    waits = np.zeros(len(colours), dtype=bool)
+    for leaving in reversed(layers):
+        _colour_greedily(graph, leaving, rank, n_colours, colours, waits)
     return colours
 
 
@@ -169,7 +195,7 @@ def _peel(graph: sparse.csr_array, n_colours: int) -> Ints:
     depth = 0
     while len(leaving):
         layer[leaving] = depth
-        neighbours = graph[leaving].indices
+        neighbours = _all_neighbours(graph, leaving)[0]
         np.subtract.at(degree, neighbours, 1)
         touched = np.unique(neighbours)
         leaving = touched[(layer[touched] < 0) & (degree[touched] < n_colours)].astype(np.int64)
@@ -177,34 +203,36 @@ def _peel(graph: sparse.csr_array, n_colours: int) -> Ints:
     return layer
 
 
-def _colour_greedily(graph: sparse.csr_array, waiting: Ints, colours: Ints, n_colours: int) -> None:
-    """Give each waiting group the lowest colour that is free, many at a time. colours: IN/OUT.
+def _colour_greedily(
+    graph: sparse.csr_array,
+    groups: Ints,
+    rank: Ints,
+    n_colours: int,
+    colours: Ints,  # OUT
+    waits: NDArray[np.bool_],  # scratch, all False
+) -> None:
+    """Give each group the lowest colour that is free, many at a time.
 
     A group's turn comes when no waiting neighbour has a lower rank, so neighbours never choose at
     once; ranks are a fixed shuffle, which keeps the number of rounds logarithmic unless the groups
     are dense (a clique has one turn per round), and then they go one by one.
     """
-    rank = np.empty(graph.shape[0], dtype=np.int64)
-    rank[waiting] = np.random.default_rng(0).permutation(len(waiting))
-    is_waiting = np.zeros(graph.shape[0], dtype=bool)
-    is_waiting[waiting] = True
-    while len(waiting):
-        near = graph[waiting]
-        owner = np.repeat(np.arange(len(waiting)), np.diff(near.indptr))
-        blocks = is_waiting[near.indices] & (rank[near.indices] < rank[waiting[owner]])
-        turn = np.bincount(owner[blocks], minlength=len(waiting)) == 0
-        if turn.sum() < 0.01 * len(waiting):
-            for v in waiting.tolist():
-                taken = np.unique(colours[_neighbours(graph, v)])
-                free = np.setdiff1d(np.arange(n_colours), taken, assume_unique=True)
-                colours[v] = free[0]
-            return
-        seen = turn[owner] & (colours[near.indices] >= 0)
-        colours[waiting[turn]] = _lowest_free(
-            owner[seen], colours[near.indices[seen]], len(waiting), n_colours
-        )[turn]
-        is_waiting[waiting[turn]] = False
-        waiting = waiting[~turn]
+    waits[groups] = True
+    while len(groups) > _FEW_GROUPS:
+        near, owner = _all_neighbours(graph, groups)
+        blocks = waits[near] & (rank[near] < rank[groups[owner]])
+        turn = np.bincount(owner[blocks], minlength=len(groups)) == 0
+        if turn.sum() < 0.01 * len(groups):
+            break
+        seen = turn[owner] & (colours[near] >= 0)
+        free = _lowest_free(owner[seen], colours[near[seen]], len(groups), n_colours)
+        colours[groups[turn]] = free[turn]
+        waits[groups[turn]] = False
+        groups = groups[~turn]
+    waits[groups] = False
+    for v in groups.tolist():
+        taken = set(colours[_neighbours(graph, v)].tolist())
+        colours[v] = next(c for c in range(n_colours) if c not in taken)
 
 
 def _lowest_free(owner: Ints, taken: Ints, n_owners: int, n_colours: int) -> Ints:
@@ -245,17 +273,32 @@ def _dsatur(graph: sparse.csr_array, n_colours: int) -> Ints | None:
 def _find_clique(graph: sparse.csr_array, size: int) -> Ints | None:
     """Grow cliques greedily from the best connected groups."""
     degree = np.diff(graph.indptr)
-    for v in np.argsort(-degree, kind="stable")[:_CLIQUE_TRIES]:
+    for v in np.argsort(-degree, kind="stable")[:_CLIQUE_TRIES].tolist():
         if degree[v] < size - 1:
             return None
-        clique, candidates = [int(v)], _neighbours(graph, v)
-        while len(candidates):
-            inside = graph[candidates][:, candidates]
-            best = candidates[int(np.diff(inside.indptr).argmax())]
-            clique.append(int(best))
-            if len(clique) == size:
-                return np.array(clique)
-            candidates = np.intersect1d(candidates, _neighbours(graph, best))
+        clique = _grow_clique(graph, v, size)
+        if clique is not None:
+            return clique
+    return None
+
+
+def _grow_clique(graph: sparse.csr_array, start: int, size: int) -> Ints | None:
+    """Add the neighbour with the most neighbours left, again and again; None if it ends early."""
+    candidates = _neighbours(graph, start)
+    inside = graph[candidates][:, candidates]
+    degree = np.diff(inside.indptr).astype(np.int64)
+    left = np.ones(len(candidates), dtype=bool)
+    chosen: list[int] = []
+    while len(chosen) + 1 + np.count_nonzero(left) >= size:
+        if len(chosen) + 1 == size:
+            return np.append(start, candidates[chosen])
+        best = int(np.where(left, degree, -1).argmax())
+        chosen.append(best)
+        keep = np.zeros(len(candidates), dtype=bool)
+        keep[_neighbours(inside, best)] = True
+        gone = np.flatnonzero(left & ~keep)
+        left &= keep
+        degree -= np.bincount(_all_neighbours(inside, gone)[0], minlength=len(degree))
     return None
 
 
@@ -263,13 +306,18 @@ def _neighbours(graph: sparse.csr_array, v: int) -> NDArray[np.integer]:
     return graph.indices[graph.indptr[v] : graph.indptr[v + 1]]
 
 
+def _all_neighbours(graph: sparse.csr_array, groups: Ints) -> tuple[Ints, Ints]:
+    """The neighbours of some groups, one after the other, and whose each one is."""
+    begin, counts = graph.indptr[groups], graph.indptr[groups + 1] - graph.indptr[groups]
+    owner = np.repeat(np.arange(len(groups)), counts)
+    shift = np.repeat(begin - np.cumsum(counts) + counts, counts)
+    return graph.indices[shift + np.arange(len(owner))], owner
+
+
 def _odd_cycle(graph: sparse.csr_array) -> Ints:
     """A cycle of odd length: two adjacent groups at one depth of a search tree, and ways up."""
-    # In the double cover every edge changes sides; only an odd cycle leads back to the other side.
-    cover = sparse.block_array([[None, graph], [graph, None]]).tocsr()
-    n = graph.shape[0]
-    component = csgraph.connected_components(cover, directed=False)[1]
-    root = int(np.flatnonzero(component[:n] == component[n:])[0])
+    here, there = np.split(_double_cover(graph), 2)
+    root = int(np.flatnonzero(here == there)[0])
     depth, parent = csgraph.dijkstra(graph, indices=root, unweighted=True, return_predecessors=True)
     edges = graph.tocoo()
     level = np.isfinite(depth[edges.row]) & (depth[edges.row] == depth[edges.col])

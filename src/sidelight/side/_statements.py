@@ -382,6 +382,8 @@ def _weights(weight: Any, length: int, say: Callable[[int], str]) -> NDArray[np.
 def _without_gaps(weight: Any) -> Any:
     """Weight 1 where there is none. A NaN stays: a computation that went wrong is no gap."""
     column = as_column(weight)
+    if column.dtype.kind == "c":
+        raise TypeError("a complex number has no size to compare")
     if column.dtype != object or column.ndim != 1:
         return column
     return [1.0 if is_missing(w) and not isinstance(w, float) else w for w in column.tolist()]
