@@ -17,6 +17,7 @@ import sidelight.models
 from sidelight import (
     AnnotatedGaussianMixture,
     BayesianMixture,
+    MarkovAggregation,
     PartitionLevelKMeans,
     SideInformation,
 )
@@ -27,6 +28,7 @@ MODELS = [
     # A short search: the checks are about the contract, and some fit 20,000 rows.
     AnnotatedGaussianMixture(3, n_init=3, n_generations=1),
     BayesianMixture(3),
+    MarkovAggregation(3, n_init=2),
     PartitionLevelKMeans(3),
 ]
 _SPARSE = "it takes an estimator with predict_proba and sparse X for a classifier: multi_class"

@@ -8,7 +8,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sidelight.models import AnnotatedGaussianMixture, BayesianMixture, PartitionLevelKMeans
+    from sidelight.models import (
+        AnnotatedGaussianMixture,
+        BayesianMixture,
+        MarkovAggregation,
+        PartitionLevelKMeans,
+    )
     from sidelight.results import ClusterResult
     from sidelight.side import SideInformation
 
@@ -18,6 +23,7 @@ __all__ = [
     "AnnotatedGaussianMixture",
     "BayesianMixture",
     "ClusterResult",
+    "MarkovAggregation",
     "PartitionLevelKMeans",
     "SideInformation",
     "__version__",
@@ -27,6 +33,7 @@ _HOME = {
     "AnnotatedGaussianMixture": "sidelight.models",
     "BayesianMixture": "sidelight.models",
     "ClusterResult": "sidelight.results",
+    "MarkovAggregation": "sidelight.models",
     "PartitionLevelKMeans": "sidelight.models",
     "SideInformation": "sidelight.side",
 }

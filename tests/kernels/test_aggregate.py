@@ -1,10 +1,10 @@
 """Every incremental quantity of Markov aggregation against its definition."""
 
 import numpy as np
-import oracles_markov_aggregation as oracle
 import pytest
 from scipy import sparse
 
+import oracles_markov_aggregation as oracle
 from sidelight._kernels import aggregate as kernels
 from sidelight.models import _markov_chain as chains
 from sidelight.models import _markov_search as search
@@ -63,7 +63,7 @@ def random_case(seed, *, dense, reversible, hard):
 
 def kernel_changes(chain, units, state, u, beta):
     K, n = len(state.p), chain.n_states
-    inner, mass = search._unit_masses(chain, units)
+    inner, mass = search.unit_masses(chain, units)
     change, out, column = np.zeros(K), np.zeros(K), np.zeros(n)
     into = out if chain.is_reversible else np.zeros(K)
     small = np.zeros((2 * K + 2, K))
@@ -133,7 +133,7 @@ def test_predicted_changes_hold_for_many_rows():
 def test_a_sweep_is_the_obvious_one_and_keeps_its_sums(dense, reversible, beta, hard):
     for seed in range(3):
         chain, units, labels, K = random_case(seed, dense=dense, reversible=reversible, hard=hard)
-        inner, mass = search._unit_masses(chain, units)
+        inner, mass = search.unit_masses(chain, units)
         state = search.State.of(chain, units, labels.copy(), K)
         keep_all = seed % 2 == 0
         for _ in range(3):
@@ -141,7 +141,7 @@ def test_a_sweep_is_the_obvious_one_and_keeps_its_sums(dense, reversible, beta, 
             expected = oracle.aggregation_sweep(
                 joint(chain), units, state.labels, state.cluster_of, K, beta, keep_all
             )
-            search._sweep(chain, units, state, inner, mass, beta, keep_all)
+            search.sweep(chain, units, state, inner, mass, beta, keep_all)
             np.testing.assert_array_equal(state.labels, expected)
             anew = search.State.of(chain, units, state.labels.copy(), K)
             for name in ("counts", "R", "T", "Q", "hQ", "p", "rival_mass"):

@@ -22,7 +22,7 @@ LOG2_E = 1.4426950408889634
 
 @jit
 def plogp(x):
-    """x log2 x, and 0 where rounding has left less than nothing."""
+    """h(x) = x log2 x, and 0 where rounding has left less than nothing."""
     return x * np.log2(x) if x > 0.0 else 0.0
 
 
@@ -297,7 +297,11 @@ def sweep_dense(
     n, n_clusters = R.shape
     out, change, cost = np.zeros(n_clusters), np.zeros(n_clusters), np.zeros(n_clusters)
     into = out if reversible else np.zeros(n_clusters)
-    small, column, lanes = np.zeros((2 * n_clusters + 2, n_clusters)), np.zeros(n), np.zeros((2, LANES))
+    small, column, lanes = (
+        np.zeros((2 * n_clusters + 2, n_clusters)),
+        np.zeros(n),
+        np.zeros((2, LANES)),
+    )
     n_moves = 0
     for u in range(labels.shape[0]):
         own = labels[u]
@@ -521,8 +525,8 @@ def repair(
     """Colour the units that are not coloured yet (-1), each as it wishes where it is free to.
 
     In the order of DSATUR: next comes the unit with the most partners that are coloured already,
-    then the one with the clearest wish. wish (units, K) is larger for a better cluster. A unit takes
-    the best one for it among those that break the least. labels, rival_mass: OUT.
+    then the one with the clearest wish. wish (units, K) is larger for a better cluster; a unit
+    takes its best one among those that break the least. labels, rival_mass: OUT.
     """
     n_clusters = rival_mass.shape[1]
     cost = np.zeros(n_clusters)
@@ -563,6 +567,36 @@ def repair(
             if labels[v] < 0:
                 pressed[v] += 1
                 heapq.heappush(heap, (-pressed[v], -clear_wish[v], v))
+
+
+@jit
+def pair_up(data, indices, indptr, pi, order, group):
+    """Pair each state, in the given order, with the free one that it goes to most, by its mass.
+
+    A state all of whose neighbours are taken joins the group of the strongest one. group, named by
+    one of its states and -1 before: OUT.
+    """
+    for i in order:
+        if group[i] >= 0:
+            continue
+        free, any_best = -1, -1
+        free_weight, any_weight = 0.0, 0.0
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            if j == i or pi[j] == 0.0:
+                continue
+            w = data[e] / pi[j]
+            if group[j] < 0 and w > free_weight:
+                free, free_weight = j, w
+            if w > any_weight:
+                any_best, any_weight = j, w
+        if free >= 0:
+            group[i] = i
+            group[free] = i
+        elif any_best >= 0:
+            group[i] = group[any_best]
+        else:
+            group[i] = i
 
 
 # Stationary distributions

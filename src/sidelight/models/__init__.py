@@ -3,6 +3,13 @@
 from sidelight.models._annotated_gaussian_mixture import AnnotatedGaussianMixture
 from sidelight.models._base import SideClusterer
 from sidelight.models._bayesian_mixture import BayesianMixture
+from sidelight.models._markov_aggregation import MarkovAggregation
 from sidelight.models._partition_level_kmeans import PartitionLevelKMeans
 
-__all__ = ["AnnotatedGaussianMixture", "BayesianMixture", "PartitionLevelKMeans", "SideClusterer"]
+__all__ = [
+    "AnnotatedGaussianMixture",
+    "BayesianMixture",
+    "MarkovAggregation",
+    "PartitionLevelKMeans",
+    "SideClusterer",
+]

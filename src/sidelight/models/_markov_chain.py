@@ -87,16 +87,15 @@ def dense_chain(X: Any, n_neighbors: int, count_self: bool) -> tuple[Chain, floa
     return _reversible(distances), sigma
 
 
-def sparse_chain(
-    X: Any, n_neighbors: int, count_self: bool, seed: int
-) -> tuple[Chain, float]:
+def sparse_chain(X: Any, n_neighbors: int, count_self: bool, seed: int) -> tuple[Chain, float]:
     """The kernel on the neighbour graph, the diagonal kept, and its sigma."""
     found = nearest_neighbors(X, n_neighbors, random_state=seed)
     graph = join_neighbors(found)
     n = graph.shape[0]
     k = min(n_neighbors, n - 1)
-    used = found.distances.reshape(n, k)[:, : k - 1] if count_self else found.distances
-    sigma = _positive(float(np.mean(np.sum(used.reshape(n, -1) ** 2, axis=1)) / k) if k else 1.0)
+    place = np.arange(len(found.distances)) - np.repeat(found.indptr[:-1], np.diff(found.indptr))
+    used = found.distances[place < k - count_self]  # neighbours come sorted
+    sigma = _positive(float((used**2).sum()) / (n * k) if k else 1.0)
     graph.data = _kernel(graph.data**2, sigma)
     weights = sparse.csr_array(graph + sparse.eye_array(n, format="csr"))
     weights.sort_indices()
@@ -237,8 +236,8 @@ def _checked_matrix(X: Any, what: str) -> Any:
     if len(empty):
         named = ", ".join(map(str, empty[:5])) + (", …" if len(empty) > 5 else "")
         raise DataError(
-            f"nothing leads on from state {named}: {len(empty)} rows of X are all zero. Leave these "
-            "states out, or let each lead to itself by a one on the diagonal."
+            f"nothing leads on from state {named}: {len(empty)} rows of X are all zero. Leave "
+            "these states out, or let each lead to itself by a one on the diagonal."
         )
     return matrix
 
@@ -310,6 +309,11 @@ def one_hot(labels: Ints, n_clusters: int) -> Floats:
     return V
 
 
+def mass_by(number: Ints, mass: Floats, n: int) -> Floats:
+    """The sum of the masses with each number."""
+    return np.asarray(np.bincount(number, mass, minlength=n), dtype=np.float64)
+
+
 # New rows
 
 
@@ -347,4 +351,4 @@ def sparse_votes(
     weight = _kernel(found.distances**2 - nearest[row] ** 2, sigma)
     cell = row * n_clusters + labels[found.indices]
     n_cells = X_new.shape[0] * n_clusters
-    return np.bincount(cell, weight, minlength=n_cells).reshape(-1, n_clusters)
+    return mass_by(cell, weight, n_cells).reshape(-1, n_clusters)

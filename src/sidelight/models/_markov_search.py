@@ -1,10 +1,11 @@
-"""The search of Markov aggregation: what moves together, where it starts, and one run.
+"""The search of Markov aggregation: what moves together, what it costs, and one run.
 
 A unit is what moves: a group of rows that must be together where constraints are hard, a row
 where they are soft.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from scipy.optimize import linear_sum_assignment
 
 from sidelight._kernels import aggregate as kernels
 from sidelight.blocks._threads import in_order
-from sidelight.models._markov_chain import Chain, one_hot
+from sidelight.models._markov_chain import Chain, mass_by, one_hot
 from sidelight.side import CANNOT, LABEL, MUST, NOT_LABEL, SideInformation
 
 Floats = NDArray[np.float64]
@@ -65,9 +66,16 @@ class Units(NamedTuple):
 
 
 def hard_units(side: SideInformation) -> Units:
-    """Groups that must be together; everything else that is said is between groups."""
-    said = side.statements.take(side.statements.binding)
-    closure = side.closure()
+    """Groups that must be together; everything else that is said is between groups.
+
+    Labels that others outvote are left out first: they would tie two classes into one group.
+    """
+    said = side.statements
+    keep = said.binding
+    outvoted = side.conflicts(limit=0).broken
+    keep[outvoted[said.kind[outvoted] == LABEL]] = False
+    side = replace(side, statements=said.take(keep))
+    said, closure = side.statements, side.closure()
     groups, n_units = closure.groups.astype(np.int64), closure.n_groups
     n_classes = max(len(side.classes), 1)
     holder = np.full((len(side.vocabularies) + 1) * n_classes, -1, dtype=np.int64)
@@ -130,9 +138,7 @@ def no_statements(n_rows: int) -> Units:
     everyone = np.arange(n_rows)
     nobody = (np.zeros(n_rows + 1, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
     none = np.empty(0, dtype=np.int64)
-    return Units(
-        everyone, everyone, np.arange(n_rows + 1), nobody, nobody, 1, _NOTHING, none, 0.0
-    )
+    return Units(everyone, everyone, np.arange(n_rows + 1), nobody, nobody, 1, _NOTHING, none, 0.0)
 
 
 _NOTHING = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
@@ -195,7 +201,7 @@ class State(NamedTuple):
             T,
             Q,
             hQ,
-            np.bincount(of_row, chain.pi, minlength=n_clusters),
+            mass_by(of_row, chain.pi, n_clusters),
             mass,
             np.full(len(units.column_vocabulary), -1, dtype=np.int64),
         )
@@ -218,7 +224,7 @@ class State(NamedTuple):
         unit = np.repeat(np.arange(units.n_units), np.diff(span))
         same = self.labels[unit] == self.labels[partner]
         total += float(np.where(same, np.maximum(weight, 0), np.maximum(-weight, 0)).sum()) / 2
-        span, vocabulary, weight = units.rivals
+        weight = units.rivals[2]
         total += (float((self.rival_mass**2).sum()) - float((weight**2).sum())) / 2
         row, column, weight = units.priced
         inside = self.labels[row] == self.cluster_of[column]
@@ -226,9 +232,7 @@ class State(NamedTuple):
         return total
 
 
-def joint_with(
-    chain: Chain, labels: Ints, n_clusters: int, *, transposed: bool = False
-) -> Floats:
+def joint_with(chain: Chain, labels: Ints, n_clusters: int, *, transposed: bool = False) -> Floats:
     """R = J V, or T = J'V: by columns for a dense chain, by rows for a sparse one."""
     J = chain.matrix(transposed=transposed)
     V = one_hot(labels, n_clusters)
@@ -262,7 +266,7 @@ def match(units: Units, state: State) -> None:
         state.cluster_of[here] = found
 
 
-def _prices(units: Units, state: State) -> tuple[Ints, Floats]:
+def prices(units: Units, state: State) -> tuple[Ints, Floats]:
     """For the units that ``priced`` speaks of, what each cluster costs; and their places."""
     row, column, weight = units.priced
     stated, number = np.unique(row, return_inverse=True)
@@ -308,17 +312,16 @@ def run(
     each_sweep: Callable[[], bool] = lambda: False,
 ) -> Run:
     """Sweep over the units at each beta until nothing moves, from the labels of the units."""
-    inner, mass = _unit_masses(chain, units)
-    n_iter, stop = 0, False
+    inner, mass = unit_masses(chain, units)
+    n_iter, n_moves, stop = 0, -1, False
     labels = labels.astype(np.int64)
     trace: list[tuple[float, float]] = []
     for beta in betas:
         state = State.of(chain, units, labels, n_clusters)  # anew: rounding does not add up
-        trace = []
-        n_moves = -1
+        trace, n_moves = [], -1
         while n_moves and len(trace) < max_iter and not stop:
             match(units, state)
-            n_moves = _sweep(chain, units, state, inner, mass, beta, keep_all)
+            n_moves = sweep(chain, units, state, inner, mass, beta, keep_all)
             broken = state.broken(units)
             trace.append((broken, state.cost(chain, beta) + units.penalty * broken))
             n_iter += 1
@@ -327,26 +330,24 @@ def run(
     state = State.of(chain, units, labels, n_clusters)
     broken = state.broken(units)
     objective = state.cost(chain, betas[-1]) + units.penalty * broken
-    history = _falling([cost for b, cost in trace if not units.is_hard or b <= broken + 1e-9])
-    return Run(labels[units.of_row], objective, broken, history, n_iter, n_moves == 0)
+    # Hard constraints come first: before the last statement is kept the cost may rise.
+    costs = [cost for b, cost in trace if not units.is_hard or b <= broken * (1 + 1e-9)]
+    # Rounding may lift a cost by its last digit where the mathematics says that it stays.
+    history = np.maximum(np.minimum.accumulate([*costs[:-1], np.inf])[:-1], objective)
+    return Run(labels[units.of_row], objective, broken, [*history, objective], n_iter, n_moves == 0)
 
 
-def _falling(costs: list[float]) -> list[float]:
-    """Rounding may lift a cost by its last digit where the mathematics says that it stays."""
-    return list(np.minimum.accumulate(costs)) if costs else []
-
-
-def _unit_masses(chain: Chain, units: Units) -> tuple[Floats, Floats]:
+def unit_masses(chain: Chain, units: Units) -> tuple[Floats, Floats]:
     """J(S, S) and pi(S) of each unit."""
     inner = np.zeros(units.n_units)
     if chain.is_dense:
         kernels.inner_masses_dense(chain.J, units.members, units.span, inner)
     else:
         kernels.inner_masses(*chain.J, units.of_row, inner)
-    return inner, np.bincount(units.of_row, chain.pi, minlength=units.n_units)
+    return inner, mass_by(units.of_row, chain.pi, units.n_units)
 
 
-def _sweep(
+def sweep(
     chain: Chain,
     units: Units,
     state: State,
@@ -355,7 +356,7 @@ def _sweep(
     beta: float,
     keep_all: bool,
 ) -> int:
-    place, price = _prices(units, state)
+    place, price = prices(units, state)
     said = (*units.partners, *units.rivals, place, price)
     how = (float(beta), chain.is_reversible, units.is_hard, units.penalty, keep_all)
     joint = state[:-1]
@@ -375,79 +376,3 @@ def _sweep(
             logs, inverse,
         )
     )  # fmt: skip
-
-
-# Starts
-
-
-def coloured_start(units: Units, n_clusters: int, rng: np.random.Generator) -> Ints:
-    """The paper's greedy colouring, with random colours where nothing is said."""
-    labels = np.full(units.n_units, -1, dtype=np.int64)
-    rival_mass = np.zeros((units.n_rival_vocabularies, n_clusters))
-    place, price = _class_prices(units, n_clusters)
-    drawn = rng.integers(n_clusters, size=units.n_units)
-    kernels.colour(*units.partners, *units.rivals, place, price, drawn, labels, rival_mass)
-    return labels
-
-
-def _class_prices(units: Units, n_clusters: int) -> tuple[Ints, Floats]:
-    """Classes in the clusters of their numbers, where there are enough of those."""
-    row, column, weight = units.priced
-    stated, number = np.unique(row, return_inverse=True)
-    place = np.full(units.n_units, -1, dtype=np.int64)
-    place[stated] = np.arange(len(stated))
-    first = np.searchsorted(units.column_vocabulary, units.column_vocabulary)
-    cluster = (np.arange(len(first)) - first)[column]
-    price = np.zeros((len(stated), n_clusters))
-    real = cluster < n_clusters
-    np.add.at(price, (number[real], cluster[real]), -weight[real])
-    return place, price
-
-
-def repaired_start(chain: Chain, units: Units, rows: Ints, n_clusters: int) -> Ints:
-    """A partition of the rows, changed as little as the statements allow.
-
-    Units without statements go where most of their mass is; units with labels are matched to
-    clusters, class by class; the rest is coloured in the order of DSATUR, each as it wishes.
-    """
-    wish = np.zeros((units.n_units, n_clusters))
-    R = joint_with(chain, rows, n_clusters)
-    np.add.at(wish, units.of_row, R)
-    labels = np.where(units.is_stated, -1, wish.argmax(axis=1))
-    alone = np.diff(units.span) == 1
-    labels[alone & ~units.is_stated] = rows[units.members[units.span[:-1]]][
-        alone & ~units.is_stated
-    ]
-    rival_mass = np.zeros((units.n_rival_vocabularies, n_clusters))
-    span, vocabulary, weight = units.rivals
-    unit = np.repeat(np.arange(units.n_units), np.diff(span))
-    for number in range(units.n_rival_vocabularies):
-        here = unit[(vocabulary == number) & (labels[unit] < 0)]
-        a, b = linear_sum_assignment(wish[here], maximize=True)
-        labels[here[a]] = b
-    done = labels[unit] >= 0
-    np.add.at(rival_mass, (vocabulary[done], labels[unit[done]]), weight[done])
-    place, price = np.full(units.n_units, -1, dtype=np.int64), np.zeros((0, n_clusters))
-    if len(units.priced[0]):
-        state = State.of(chain, units, rows.copy(), n_clusters)
-        place, price = _prices(units, state)
-    kernels.repair(
-        *units.partners, *units.rivals, place, price, wish, labels, rival_mass
-    )
-    return labels
-
-
-def fill_clusters(units: Units, labels: Ints, n_clusters: int) -> Ints:
-    """Give every empty cluster one unit of the largest one, of those with the fewest statements."""
-    labels = labels.copy()
-    counts = np.bincount(labels, minlength=n_clusters)
-    for k in np.flatnonzero(counts == 0):
-        largest = int(counts.argmax())
-        if counts[largest] == 1:
-            break
-        inside = np.flatnonzero(labels == largest)
-        chosen = inside[int(units.is_stated[inside].argmin())]
-        labels[chosen] = k
-        counts[largest] -= 1
-        counts[k] = 1
-    return labels

@@ -1,0 +1,506 @@
+"""Constrained Markov clustering.   S. Steger, B. C. Geiger and M. Smieja, "Semi-supervised
+clustering via Markov chain aggregation", 2021 (CoMaC).
+
+Minimises  C_beta = (1 - 2 beta) (H(Y2|Y1) - H(Y2|X1)) - beta I(Y1; Y2)
+                  = (1 - 2 beta) I(X1; Y2) - (1 - beta) I(Y1; Y2)        in bits
+
+Paper       Here
+P, pi       Chain: the joint J = diag(pi) P, an array or CSR
+g           labels
+sigma_k     sigma_, from n_neighbors (the paper's k)
+M_x, N_x    Units: groups that move as one, and what keeps them apart
+Delta       annealing_step
+
+Departures from the paper, each with a parameter or for a reason:
+- sigma_k: the published program counts a row among its own neighbours (``count_self``).
+- The cost is carried on from move to move instead of evaluated anew; the moves are the same.
+- A row moves only where the cost falls; ties stay, then go to the lowest cluster.
+- The last rows of a cluster stay in it (``allow_empty``).
+- Colours of the start follow an unsupervised solution (``init``), because two rows that a
+  cannot-link keeps apart can never change places later when there are but two clusters. That
+  solution is found from coarse to fine: from random colours the search ends in a patchwork.
+- Labels tie and separate groups; they are never written out as m (m - 1) / 2 pairs.
+- Statements that may be wrong have a price instead (``constraints="soft"``).
+"""
+
+import warnings
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.callback import with_callbacks
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from sidelight._validation import (
+    HasMethods,
+    Integral,
+    Interval,
+    Real,
+    StrOptions,
+    check_x,
+    prepare,
+)
+from sidelight.exceptions import DataError, SideInformationError
+from sidelight.models import _markov_chain as chains
+from sidelight.models import _markov_starts as starts
+from sidelight.models._base import SideClusterer, leading_vocabulary, name_clusters
+from sidelight.models._markov_search import (
+    Run,
+    State,
+    Units,
+    betas_down_to,
+    hard_units,
+    no_statements,
+    run,
+    soft_units,
+)
+from sidelight.side import LABEL, SideInformation
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# Up to here the kernel on all pairs (32 MB) costs about as much as finding neighbours.
+_DENSE_ROWS = 2_000
+_GIVEN = ("similarity", "transition")
+
+
+class MarkovAggregation(SideClusterer):
+    """Cluster the states of a Markov chain: rows that lead to the same rows belong together.
+
+    A walk steps from row to row, to near ones mostly. Clusters are chosen such that the walk
+    between clusters is as predictable as possible, which finds clusters of any shape. Statements
+    hold (``constraints="hard"``) or have a price (``"soft"``). It also aggregates any Markov chain
+    that is given as a matrix.
+
+    Parameters
+    ----------
+    n_clusters : int, optional
+        The number of clusters; by default the number of labelled classes.
+    beta : float, default=0.5
+        Between 0, where the walk between clusters is to be a Markov chain, and 1, where it is to
+        keep all that a row says about the next cluster. At 1/2 it is to be predictable: the
+        information I(Y1; Y2) between successive clusters is maximised.
+    n_neighbors : int, default=20
+        How far a step goes: the width of the kernel is the mean squared distance of a row to that
+        many others, over all rows. The sparse chain has steps to these neighbours only.
+    chain : {"auto", "dense", "sparse", "similarity", "transition"}, default="auto"
+        How X becomes a chain. "dense": the kernel exp(−d²/sigma) between all rows, an array of
+        n x n; "sparse": the same between neighbours; "auto": dense up to 2,000 rows. Or X is the
+        chain itself, an array or sparse matrix of n x n: symmetric similarities (their row sums
+        become the stationary distribution), or transition probabilities (or counts of transitions)
+        from rows to columns.
+    annealing_step : float or None, default=0.1
+        The search begins at beta = 1 and lowers it in such steps; None begins at ``beta``.
+    constraints : {"hard", "soft"}, default="hard"
+        Hard: no cost outweighs a statement; see Notes for statements that cannot all hold. Soft:
+        each broken statement costs its weight times log2(accuracy / (1 − accuracy)) / n.
+    accuracy : float, default=2/3
+        The share of statements that is right, as far as soft constraints are concerned; above 1/2
+        and below 1. At 2/3 a broken statement costs one bit for one of n rows.
+    n_init : int, default=5
+        The number of starts, of which the best is kept.
+    max_iter : int, default=100
+        The limit on the sweeps at one value of beta.
+    init : {"auto", "repaired", "coloring"}, array, or fitted model, default="auto"
+        Where to start. "coloring": colours that keep the statements, the first that is free, random
+        where nothing is said (the paper's). "repaired": a solution without statements, found from
+        coarse to fine, changed as little as the statements allow. "auto": the second, and one
+        coloring among the starts where something is said. An array of shape (n_samples,) gives
+        cluster numbers (−1 is unknown) and a fitted model its labels, from which the search goes on
+        at ``beta``: a warm restart after a few more statements.
+    count_self : bool, default=False
+        Whether a row counts among its own neighbours for the width of the kernel.
+    allow_empty : bool, default=False
+        Whether clusters may be left by their last rows.
+    random_state : int, Generator or RandomState, optional
+        Source of the starts.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row.
+    cluster_names_ : ndarray of shape (n_clusters_,)
+        Names of the clusters: the given classes first, in sorted order, then new names.
+    n_clusters_ : int
+        The number of clusters found.
+    aggregated_chain_ : ndarray of shape (n_clusters_, n_clusters_)
+        The transition probabilities between clusters.
+    cluster_masses_ : ndarray of shape (n_clusters_,)
+        The share of time that the walk spends in each cluster.
+    cost_ : float
+        C_beta of ``labels_`` in bits.
+    objective_ : float
+        What was minimised: ``cost_``, with soft constraints plus the price of broken statements.
+    history_ : ndarray
+        The objective after each sweep of the best start at the last beta; it never rises. Hard
+        constraints come first, so it begins when the number of broken ones has reached its end.
+    n_iter_ : int
+        Sweeps of the best start, at all betas.
+    sigma_ : float or None
+        The width of the kernel; None for a given matrix.
+    result_ : ClusterResult
+        All of this, with the broken statements and where it came from.
+
+    Notes
+    -----
+    Hard: rows tied by must-links or equal labels move as one. Of the clusters that break the least
+    (the weight of cannot-links and negative labels, and of pairs of different labels together, as
+    if labels were written out as pairs) the one with the lowest cost is taken, so that the pair
+    (broken, C_beta) falls in the order of dictionaries. Must-links always hold; of labels that
+    contradict each other on rows tied together the heaviest class is kept. What is broken is
+    listed by ``result_.broken()``.
+
+    Soft: rows move alone. Each statement that is broken has its price, labels by the cluster that
+    their class is matched to, one to one; the matching follows the clusters.
+
+    A negative label says something only where some row is said to have that class.
+
+    A sweep costs O(n K²) at beta = 1/2; otherwise O(n² K) dense, O(edges K) sparse. Rows of a
+    reducible chain are no trouble: outliers that only reach themselves are clusters or parts of
+    any. States of a given chain that are left for ever have no mass; unless statements hold them,
+    they go to the cluster where the walk from them ends up.
+
+    References
+    ----------
+    S. Steger, B. C. Geiger and M. Smieja. Semi-supervised clustering via Markov chain aggregation.
+    2021.
+
+    Examples
+    --------
+    Two rings, one inside the other:
+
+    >>> import numpy as np
+    >>> from sidelight import MarkovAggregation, SideInformation
+    >>> from sidelight.datasets import make_concentric_circles
+    >>> X, y = make_concentric_circles(50, radii=(5, 15), random_state=0)
+    >>> labels = MarkovAggregation(2, random_state=0).fit_predict(X)
+    >>> (labels == y).all()
+    np.True_
+
+    Rows that are kept apart:
+
+    >>> side = SideInformation.from_pairs(cannot=[(0, 1)], n_samples=100)
+    >>> labels = MarkovAggregation(2, random_state=0).fit_predict(X, side=side)
+    >>> labels[0] != labels[1]
+    np.True_
+
+    A chain of four states, given by counts of transitions; the walk stays in one half for long:
+
+    >>> visits = [[5, 4, 1, 0], [4, 5, 0, 1], [0, 1, 5, 4], [0, 0, 4, 5]]
+    >>> model = MarkovAggregation(2, chain="transition", random_state=0).fit(visits)
+    >>> model.labels_.tolist()
+    [0, 0, 1, 1]
+    >>> model.aggregated_chain_.round(2)
+    array([[0.9 , 0.1 ],
+           [0.05, 0.95]])
+    """
+
+    accepts = ("must", "cannot", "label", "not_label")
+    repetition = "adds"
+    contradictions = "tolerated"
+    objective_sense = "min"
+    _published: ClassVar[dict[str, Any]] = {
+        "chain": "dense",
+        "annealing_step": None,
+        "constraints": "hard",
+        "n_init": 5,
+        "init": "coloring",
+        "count_self": True,
+        "allow_empty": True,
+    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
+        "beta": [Interval(Real, 0, 1, closed="both")],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "chain": [StrOptions({"auto", "dense", "sparse", *_GIVEN})],
+        "annealing_step": [Interval(Real, 0, 1, closed="right"), None],
+        "constraints": [StrOptions({"hard", "soft"})],
+        "accuracy": [Interval(Real, 0.5, 1, closed="neither")],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "init": [
+            StrOptions({"auto", "repaired", "coloring"}),
+            "array-like",
+            HasMethods(["fit", "predict"]),
+        ],
+        "count_self": ["boolean"],
+        "allow_empty": ["boolean"],
+        "random_state": ["random_state", np.random.Generator],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int | None = None,
+        *,
+        beta: float = 0.5,
+        n_neighbors: int = 20,
+        chain: str = "auto",
+        annealing_step: float | None = 0.1,
+        constraints: str = "hard",
+        accuracy: float = 2 / 3,
+        n_init: int = 5,
+        max_iter: int = 100,
+        init: Any = "auto",
+        count_self: bool = False,
+        allow_empty: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.beta = beta
+        self.n_neighbors = n_neighbors
+        self.chain = chain
+        self.annealing_step = annealing_step
+        self.constraints = constraints
+        self.accuracy = accuracy
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.init = init
+        self.count_self = count_self
+        self.allow_empty = allow_empty
+        self.random_state = random_state
+
+    @classmethod
+    def as_published(cls, **changes: Any) -> Self:
+        """The paper's setting; ``annealing_step=0.1`` is its CoMaC-ann, None its CoMaC-seq.
+
+        All pairs of rows, a row among its own neighbours, greedy colouring with random colours,
+        five starts. It departs from the published program, whose colours are random nowhere and
+        whose annealing forgets the solution of the last step: neither is what the paper says.
+        """
+        return super().as_published(**changes)
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, *, side: SideInformation | None = None) -> Self:
+        """Cluster X with the help of partial labels ``y`` and statements ``side``.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of shape (n_samples, n_features)
+            The data; with ``chain="similarity"`` or ``"transition"`` of shape (n_samples,
+            n_samples).
+        y : array of shape (n_samples,), optional
+            Partial labels, −1 (or None, NaN) where unknown; joined to ``side``.
+        side : SideInformation, optional
+            Must- and cannot-links, labels and negative labels.
+
+        Returns
+        -------
+        self
+        """
+        X, side, seed = prepare(self, X, y, side)
+        n_clusters = self._n_clusters(X, side)
+        chain = self._build_chain(X, seed)
+        if self.constraints == "soft":
+            units = soft_units(side, np.log2(self.accuracy / (1 - self.accuracy)) / X.shape[0])
+        else:
+            units = hard_units(side)
+        best = self._best_run(X, chain, units, n_clusters, np.random.default_rng(seed))
+        return self._publish_run(best, chain, units, n_clusters, side, seed)
+
+    def predict(self, X: Any) -> Ints:
+        """The cluster that the next step from each row of X most likely leads to.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of shape (n_samples, n_features)
+            New rows; for a given chain, their similarities or transitions to the states of ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            For rows of ``fit`` it may differ from ``labels_``, which also keep the statements.
+        """
+        check_is_fitted(self)
+        X = check_x(self, X, reset=False)
+        if self.sigma_ is None:
+            votes = np.asarray(X @ chains.one_hot(self.labels_, self.n_clusters_))
+            lost = np.flatnonzero(votes.sum(axis=1) <= 0)
+            if len(lost):
+                raise DataError(
+                    f"nothing leads on from row {lost[0]} of X ({len(lost)} such rows); every row "
+                    "needs an entry above zero."
+                )
+            return votes.argmax(axis=1)
+        known = (X, self._rows, self.labels_, self.n_clusters_, self.sigma_)
+        if self._is_dense:
+            return chains.dense_votes(*known).argmax(axis=1)
+        return chains.sparse_votes(*known, self.n_neighbors, self._seed).argmax(axis=1)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self.chain in _GIVEN
+        return tags
+
+    # The steps of fit
+
+    def _n_clusters(self, X: Any, side: SideInformation) -> int:
+        n_clusters = self.n_clusters
+        if n_clusters is None:
+            said = side.statements
+            lead = leading_vocabulary(side)
+            here = (said.kind == LABEL) & said.binding & (said.vocabulary == lead)
+            n_clusters = len(np.unique(said.class_code[here]))
+            if n_clusters == 0:
+                raise SideInformationError(
+                    "n_clusters is None, which means the number of labelled classes, and no row is "
+                    "labelled; give n_clusters, or labels as y or in side."
+                )
+        if X.shape[0] < n_clusters:
+            raise DataError(
+                f"X has n_samples={X.shape[0]}, fewer than n_clusters={n_clusters}; "
+                "ask for fewer clusters or give more rows."
+            )
+        return n_clusters
+
+    def _build_chain(self, X: Any, seed: int) -> chains.Chain:
+        self.sigma_: float | None = None
+        if self.chain == "similarity":
+            return chains.similarity_chain(X)
+        if self.chain == "transition":
+            return chains.transition_chain(X)
+        self._is_dense = self.chain == "dense" or (
+            self.chain == "auto" and X.shape[0] <= _DENSE_ROWS
+        )
+        self._rows, self._seed = X, seed
+        if self._is_dense:
+            chain, self.sigma_ = chains.dense_chain(X, self.n_neighbors, self.count_self)
+        else:
+            chain, self.sigma_ = chains.sparse_chain(X, self.n_neighbors, self.count_self, seed)
+        return chain
+
+    def _best_run(
+        self,
+        X: Any,
+        chain: chains.Chain,
+        units: Units,
+        n_clusters: int,
+        rng: np.random.Generator,
+    ) -> Run:
+        """Run every start and keep the best, the first on a tie."""
+        n_starts = self.n_init if isinstance(self.init, str) else 1
+        fit = self._init_callback_context(max_subtasks=n_starts)
+        fit.call_on_fit_task_begin(estimator=self)
+        found: list[Run] = []
+        for number, child in enumerate(rng.spawn(n_starts)):
+            start = fit.subcontext(task_name="start", max_subtasks=None)
+            start.call_on_fit_task_begin(estimator=self)
+
+            def each_sweep(start: Any = start) -> bool:
+                iteration = start.subcontext(task_name="iteration")
+                iteration.call_on_fit_task_begin(estimator=self)
+                return bool(iteration.call_on_fit_task_end(estimator=self))
+
+            if isinstance(self.init, str):
+                is_last = number == n_starts - 1 and number > 0 and bool(units.is_stated.any())
+                color = self.init == "coloring" or (self.init == "auto" and is_last)
+                found.append(self._run_start(chain, units, n_clusters, child, color, each_sweep))
+            else:
+                given = self._given_labels(X, n_clusters)
+                rows = starts.given_start(chain, given, n_clusters, child)
+                found.append(self._run_repaired(chain, units, rows, n_clusters, each_sweep))
+            if start.call_on_fit_task_end(estimator=self):
+                break
+        fit.call_on_fit_task_end(estimator=self)
+        return min(found, key=lambda r: (r.broken if units.is_hard else 0.0, r.objective))
+
+    def _run_start(
+        self,
+        chain: chains.Chain,
+        units: Units,
+        n_clusters: int,
+        rng: np.random.Generator,
+        color: bool,
+        each_sweep: Any,
+    ) -> Run:
+        """One start of our own making."""
+        betas = betas_down_to(self.beta, self.annealing_step)
+        keep_all = not self.allow_empty
+        if color:
+            labels = starts.coloured_start(units, n_clusters, rng)
+            if keep_all:
+                labels = starts.fill_clusters(units, labels, n_clusters)
+            return run(chain, units, labels, n_clusters, betas, self.max_iter, keep_all, each_sweep)
+        rows = starts.coarse_start(chain, n_clusters, betas, self.max_iter, rng)
+        alone = no_statements(chain.n_states)
+        free = run(chain, alone, rows, n_clusters, betas, self.max_iter, keep_all, each_sweep)
+        if units.n_units == chain.n_states and not units.is_stated.any():
+            return free
+        bound = self._run_repaired(chain, units, free.labels, n_clusters, each_sweep)
+        return bound._replace(n_iter=bound.n_iter + free.n_iter)
+
+    def _run_repaired(
+        self, chain: chains.Chain, units: Units, rows: Ints, n_clusters: int, each_sweep: Any
+    ) -> Run:
+        """From a partition of the rows, without annealing: that would forget it."""
+        labels = starts.repaired_start(chain, units, rows, n_clusters)
+        keep_all = not self.allow_empty
+        if keep_all:
+            labels = starts.fill_clusters(units, labels, n_clusters)
+        return run(
+            chain, units, labels, n_clusters, [self.beta], self.max_iter, keep_all, each_sweep
+        )
+
+    def _given_labels(self, X: Any, n_clusters: int) -> Ints:
+        n = X.shape[0]
+        if hasattr(self.init, "fit"):
+            check_is_fitted(self.init)
+            given = self.init.labels_ if len(self.init.labels_) == n else self.init.predict(X)
+        else:
+            given = np.asarray(self.init)
+        if given.shape != (n,) or given.dtype.kind not in "iu":
+            raise DataError(
+                f"init has shape {given.shape} and type {given.dtype}; give a whole number for "
+                f"each of the {n} rows: its cluster, or -1 where it is unknown."
+            )
+        if given.min() < -1 or given.max() >= n_clusters:
+            raise DataError(
+                f"init has cluster numbers from {given.min()} to {given.max()}; for "
+                f"n_clusters={n_clusters} give 0 to {n_clusters - 1}, and -1 where it is unknown."
+            )
+        return given.astype(np.int64)
+
+    def _publish_run(
+        self,
+        best: Run,
+        chain: chains.Chain,
+        units: Units,
+        n_clusters: int,
+        side: SideInformation,
+        seed: int,
+    ) -> Self:
+        if not best.converged and best.n_iter >= self.max_iter:
+            warnings.warn(
+                f"the best start still moved rows after max_iter={self.max_iter} sweeps; "
+                "raise max_iter.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        free = ~units.is_stated[units.of_row] & (np.diff(units.span) == 1)[units.of_row]
+        found = chains.settle(chain, best.labels, n_clusters, free)
+        present = np.flatnonzero(np.bincount(found, minlength=n_clusters))
+        if len(present) < n_clusters and not self.allow_empty:
+            warnings.warn(
+                f"found {len(present)} clusters where {n_clusters} were asked for: there are "
+                f"{units.n_units} groups of rows that can be apart.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        labels = np.searchsorted(present, found)
+        order, names = name_clusters(side, labels, len(present))
+        number = np.empty(len(order), dtype=np.int64)
+        number[order] = np.arange(len(order))
+        labels = number[labels]
+        state = State.of(chain, no_statements(len(labels)), labels, len(present))
+        self.cost_ = state.cost(chain, self.beta)
+        self.cluster_masses_ = state.p
+        self.aggregated_chain_ = _rows_to_one(state.Q)
+        return self._publish(labels, names, best, side, seed)
+
+
+def _rows_to_one(Q: Floats) -> Floats:
+    """Transition probabilities from a joint; a cluster without mass stays where it is."""
+    sums = Q.sum(axis=1, keepdims=True)
+    probabilities: Floats = np.where(sums > 0, Q / np.where(sums > 0, sums, 1.0), np.eye(len(Q)))
+    return probabilities
