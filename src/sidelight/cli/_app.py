@@ -1,28 +1,36 @@
 """The ``sidelight`` program: its commands, and how it fails."""
 
 import sys
+import traceback
 from typing import Annotated
 
 import typer
 
 from sidelight import __version__
 from sidelight.cli._check import check
+from sidelight.cli._convert import convert
+from sidelight.cli._data import data
 from sidelight.cli._demo import demo
+from sidelight.cli._fit import fit
+from sidelight.cli._models import models
 from sidelight.exceptions import SidelightError
 
-# Exit codes, as --help tells them.
-OK, FOUND, FAILED = 0, 1, 2
+# Exit codes, as --help tells them. 1 is given by commands themselves.
+OK, FAILED, DEFECT, INTERRUPTED = 0, 2, 3, 130
 
 app = typer.Typer(
     name="sidelight",
     help="Group data with the help of people who know a little about it, and are sometimes wrong.",
-    epilog="Exit codes: 0 done; 1 done, and a check found conflicts; 2 failed.",
+    epilog=(
+        "Exit codes: 0 done; 1 done, and a check found conflicts; 2 failed, and a sentence says "
+        "why; 3 a defect in sidelight, with a traceback to report; 130 interrupted."
+    ),
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command()(check)
-app.command()(demo)
+for command in (fit, check, models, data, convert, demo):
+    app.command()(command)
 
 
 def _print_version(asked: bool) -> None:
@@ -44,6 +52,12 @@ def main() -> None:
     """Run the program; what sidelight complains about is one sentence, not a traceback."""
     try:
         app()
-    except (SidelightError, FileNotFoundError, FileExistsError) as error:
+    except (SidelightError, OSError) as error:
         typer.echo(f"sidelight: {error}", err=True)
         sys.exit(FAILED)
+    except KeyboardInterrupt:
+        typer.echo("sidelight: interrupted", err=True)
+        sys.exit(INTERRUPTED)
+    except Exception:
+        traceback.print_exc()
+        sys.exit(DEFECT)

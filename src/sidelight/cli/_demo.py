@@ -50,17 +50,21 @@ def demo(
     typer.echo(f"\n4. The picture is {picture}.")
 
 
-def statements_about(y: "NDArray[Any]", seed: int) -> "SideInformation":
-    """Two people of different accuracy look at a tenth of the images: labels, and pairs of them."""
+def statements_about(
+    y: "NDArray[Any]", seed: int, *, share: float = 0.1, n_pairs: int = 60
+) -> "SideInformation":
+    """Two people of different accuracy look at a share of the rows: labels, and pairs of them."""
     import numpy as np
 
     from sidelight.side import sample_labels, sample_pairs
 
-    shown = sample_labels(y, 0.1, random_state=seed).statements.i
-    seen = np.full(len(y), -1)  # −1: nobody saw it
+    shown = sample_labels(y, share, random_state=seed).statements.i
+    seen = np.full(len(y), None if y.dtype == object else -1, dtype=y.dtype)  # nobody saw it
     seen[shown] = y[shown]
     labels = sample_labels(seen, 0.7, annotators=_PEOPLE, random_state=seed)
-    pairs = sample_pairs(seen, n_must=60, n_cannot=60, annotators=_PEOPLE, random_state=seed)
+    pairs = sample_pairs(
+        seen, n_must=n_pairs, n_cannot=n_pairs, annotators=_PEOPLE, random_state=seed
+    )
     return labels + pairs
 
 

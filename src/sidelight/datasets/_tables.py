@@ -6,7 +6,7 @@ A column is an array of numbers (NaN where a cell is missing) or a list of texts
 import csv
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, compress, islice
 from operator import add
@@ -217,7 +217,7 @@ class Table:
             raise DataError(f"{self.path} cannot be used as it is. {shown}. {advice}.")
 
     def write(
-        self, path: str | Path, more: dict[str, Sequence[Any]], *, overwrite: bool = False
+        self, path: str | Path, more: Mapping[str, Sequence[Any]], *, overwrite: bool = False
     ) -> None:
         """Write the table with more columns, in its own row order, as .csv, .tsv or .parquet.
 
@@ -255,7 +255,7 @@ class Table:
             return islice(_filled_rows(self.path), 1, None)
         return map(list, zip(*map(_written, self.columns.values()), strict=True))
 
-    def _arrow(self, arrow: Any, more: dict[str, Sequence[Any]]) -> Any:
+    def _arrow(self, arrow: Any, more: Mapping[str, Sequence[Any]]) -> Any:
         """The table and the further columns as an Arrow table."""
         if self.path.suffix.lower() == ".parquet":
             table = arrow.parquet.read_table(self.path)

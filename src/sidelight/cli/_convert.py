@@ -1,0 +1,77 @@
+"""``sidelight convert``: statements from one kind of file to another."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Format(StrEnum):
+    """The formats of files of statements."""
+
+    csv = "csv"
+    tsv = "tsv"
+    jsonl = "jsonl"
+    parquet = "parquet"
+    pairs = "pairs"
+    graph = "graph"
+
+
+class PairKind(StrEnum):
+    """What the pairs of a file without that column are."""
+
+    must = "must"
+    cannot = "cannot"
+
+
+class SelfPairs(StrEnum):
+    """What to do with a pair of a row and itself."""
+
+    stop = "raise"
+    drop = "drop"
+    keep = "keep"
+
+
+def convert(
+    source: Annotated[Path, typer.Argument(help="File of statements to read.")],
+    target: Annotated[Path, typer.Argument(help="File to write: .csv, .tsv, .jsonl, .parquet.")],
+    source_format: Annotated[
+        Format | None,
+        typer.Option("--from", help="Format of the source; by default its suffix says it."),
+    ] = None,
+    kind: Annotated[
+        PairKind | None, typer.Option(help="What the pairs are, where the file has no column.")
+    ] = None,
+    first_row: Annotated[int, typer.Option(help="Number of the first row in the source.")] = 0,
+    self_pairs: Annotated[
+        SelfPairs, typer.Option(help="What to do with a pair of a row and itself.")
+    ] = SelfPairs.stop,
+    data: Annotated[Path | None, typer.Option(help="The table that they are about.")] = None,
+    id: Annotated[str | None, typer.Option(help="Column of the table with the row ids.")] = None,
+    rows: Annotated[
+        int | None, typer.Option(min=0, help="Number of rows, if there is no table.")
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a file that is there already.")
+    ] = False,
+) -> None:
+    """Turn a file of statements into another format.
+
+    Read are tables (csv, tsv), JSON lines, Parquet, plain files of pairs and weighted graphs.
+    Without --data or --rows the data has the rows that the file mentions.
+    """
+    from sidelight.cli._check import read_all
+
+    known = read_all(
+        [source],
+        data=data,
+        id=id,
+        rows=rows,
+        format=source_format and source_format.value,
+        kind=kind and kind.value,
+        first_row=first_row,
+        self_pairs=self_pairs.value,
+    )
+    known.write(target, overwrite=overwrite)
+    typer.echo(f"{target}: {known!r}")
