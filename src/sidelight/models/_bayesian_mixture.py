@@ -2,7 +2,7 @@
 "Bayesian mixture models for semi-supervised clustering", 2019 (SS-DPGMM).
 
 Maximises the bound  sum_nk phi_nk (E log p(x_n | theta_k) + E log pi_k - log phi_nk)
-    - sum over must pairs  lambda_M w phi_n' V phi_m - sum over cannot pairs  lambda_C w phi_n' phi_m
+    - sum over must pairs lambda_M w phi_n' V phi_m - sum over cannot pairs lambda_C w phi_n' phi_m
     - KL(q(pi) || p(pi)) - sum_k KL(q(theta_k) || p(theta_k))
 
 Paper          Here
@@ -96,9 +96,9 @@ class BayesianMixture(SideClusterer):
         How statements enter. "observed": as noisy observations; a label counts ``side_weight`` as a
         whole. "field": the paper's Markov random field; every pair of equal labels counts, the KL
         potential is taken as it is, and rows with neighbours do not count in the mixture weights.
-    side_weight : float or dict, default=5.0
-        Nats per broken must-link or label: the log-odds that a statement is right (5: wrong in 1 of
-        150 cases). A dict gives one per annotator, with None for statements that name nobody.
+    side_weight : float or dict, default=3.0
+        Nats per broken must-link or label: the log-odds that a statement is right (3: wrong in 1 of
+        20 cases). A dict gives one per annotator, with None for statements that name nobody.
     cannot_weight : float or dict, optional
         The same for cannot-links, different labels and negative labels; by default ``side_weight``.
     prior : dict or "published", optional
@@ -224,7 +224,7 @@ n_features)
         concentration: float | None = None,
         potential: str = "potts",
         statements: str = "observed",
-        side_weight: Any = 5.0,
+        side_weight: Any = 3.0,
         cannot_weight: Any = None,
         prior: Any = None,
         init: Any = "seeded",

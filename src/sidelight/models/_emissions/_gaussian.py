@@ -43,7 +43,7 @@ class NormalWishart(NamedTuple):
     def of(cls, kappa: Floats, nu: Floats, mean: Floats, scatter: Floats) -> "NormalWishart":
         """From L^-1, here called scatter."""
         try:
-            factor: Floats = np.linalg.cholesky(scatter)
+            factor = np.asarray(np.linalg.cholesky(scatter), dtype=np.float64)
         except np.linalg.LinAlgError:
             raise DataError(
                 "a component's covariance is singular to working precision; scale the columns of "

@@ -1,0 +1,605 @@
+"""BayesianMixture: the bound against its definition, and what statements do to the clusters."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.special import betaln, gammaln, psi, softmax
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import BayesianGaussianMixture
+
+import oracles_bayesian_mixture as oracles
+from sidelight import BayesianMixture, SideInformation
+from sidelight.blocks import as_blocks, threads
+from sidelight.datasets import make_merged_gaussians, make_two_views
+from sidelight.exceptions import DataError
+from sidelight.models import _bayesian_run as steps
+from sidelight.models._bayesian_start import from_labels
+from sidelight.side import sample_labels
+
+
+def blobs(n=200, d=3, n_classes=4, scale=3.0, seed=0):
+    rng = np.random.default_rng(seed)
+    centers = rng.normal(scale=scale, size=(n_classes, d))
+    truth = rng.integers(n_classes, size=n)
+    return centers[truth] + rng.normal(size=(n, d)), truth
+
+
+def statements(truth, kinds, seed=0):
+    """Statements of some kinds, one in ten of them wrong, in two vocabularies."""
+    rng = np.random.default_rng(seed)
+    n = len(truth)
+    said = np.where(rng.random(n) < 0.1, rng.integers(4, size=n), truth)
+    pairs = rng.choice(n, (n // 5, 2), replace=False)
+    same = said[pairs[:, 0]] == truth[pairs[:, 1]]
+    negative = rng.choice(n, n // 7, replace=False)
+    parts = {
+        "label": SideInformation.from_labels(
+            np.where(rng.random(n) < 0.2, said, -1), weight=rng.uniform(0.3, 2.0, n)
+        )
+        + SideInformation.from_labels(
+            np.where(rng.random(n) < 0.1, said // 2, -1), vocabulary="coarse"
+        ),
+        "must": SideInformation.from_pairs(must=pairs[same], n_samples=n),
+        "cannot": SideInformation.from_pairs(cannot=pairs[~same], n_samples=n, weight=1.5),
+        "not_label": SideInformation.from_labels(np.where(rng.random(n) < 0.1, said, -1))
+        + SideInformation.from_columns(
+            "not_label", negative, class_=(truth[negative] + 1) % 4, n_samples=n
+        ),
+    }
+    side = SideInformation.empty(n)
+    for kind in kinds:
+        side += parts[kind]
+    return side
+
+
+ALL_KINDS = ("label", "must", "cannot", "not_label")
+
+
+# The bound
+
+
+@pytest.mark.parametrize("kinds", [(), *((k,) for k in ALL_KINDS), ALL_KINDS], ids="+".join)
+@pytest.mark.parametrize("potential", ["potts", "kl"])
+@pytest.mark.parametrize("emission", ["gaussian", "gaussian_diag"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_bound_never_falls(emission, potential, kinds):
+    X, truth = blobs()
+    side = statements(truth, kinds)
+    for weights, how in (("dirichlet_process", "observed"), ("dirichlet", "field")):
+        model = BayesianMixture(
+            7,
+            emission=emission,
+            potential=potential,
+            weights=weights,
+            statements=how,
+            side_weight=0.3 if how == "observed" else 1e-3,
+            tol=1e-9,
+            n_init=1,
+            max_iter=60,
+            random_state=0,
+        ).fit(X, side=side)
+        assert len(model.history_) > 1
+        assert (np.diff(model.history_) >= 0).all()
+
+
+def problem_of(X, side, **parameters):
+    model = BayesianMixture(**parameters)
+    return model._problem(as_blocks(X), side)
+
+
+@pytest.mark.parametrize("how", ["observed", "field"])
+@pytest.mark.parametrize("weights", ["dirichlet_process", "dirichlet"])
+def test_bound_is_that_of_the_definition(weights, how):
+    X, truth = blobs(n=60)
+    side = statements(truth[:60], ("label", "not_label"))
+    T, eta, must, cannot = 3, 0.7, 0.4, 0.2
+    problem = problem_of(
+        X, side, n_components=T, weights=weights, concentration=eta, statements=how,
+        side_weight=must, cannot_weight=cannot,
+    )  # fmt: skip
+    # One iteration from a partition; then the bound with the memberships that it gives.
+    start = from_labels(truth % T, 60, T)
+    theta = steps.update(problem, *steps._begin(problem, start))
+    state = steps.State.new(60)
+    step = steps.memberships(problem, theta, state, None)
+
+    rows = X - X.mean(axis=0)
+    prior = (1.0, 3.0, np.zeros(3), 3.0 * np.diag(X.var(axis=0)))
+    onehot = np.eye(T)[truth % T]
+    posterior = [oracles.normal_wishart_terms(rows, onehot[:, k], *prior) for k in range(T)]
+    log_p = np.stack([oracles.expected_log_density(rows, *q) for q in posterior], axis=1)
+    log_pi, divergence = weights_by_definition(onehot.sum(axis=0), weights, eta)
+    near = problem.couplings.rows
+    phi = softmax(log_p + log_pi, axis=1)
+    phi[near] = state.near_phi
+    with_weight = np.ones(60, dtype=bool)
+    if how == "field":
+        with_weight[near] = False
+    attract, repel = oracles.pair_strengths(side, must, cannot, how == "observed")
+    expected = (phi * log_p).sum() + (phi @ log_pi)[with_weight].sum()
+    expected -= (phi * np.log(np.maximum(phi, 1e-300))).sum() + divergence
+    expected -= oracles.statement_cost(attract, repel, phi, 1.0 - np.eye(T))
+    expected -= sum(oracles.normal_wishart_divergence(q, prior) for q in posterior)
+    assert_allclose(step.bound, expected, rtol=1e-12)
+    assert_allclose(step.mass, phi[with_weight].sum(axis=0))
+    assert_allclose(step.statistics[0], phi.sum(axis=0))
+    assert_allclose(step.statistics[1], phi.T @ rows, atol=1e-10)
+
+
+def weights_by_definition(mass, kind, eta):
+    """E log pi and the divergence, sticks from the largest component to the smallest."""
+    if kind == "dirichlet":
+        a, b = eta + mass, np.full(len(mass), eta)
+        return psi(a) - psi(a.sum()), oracles.dirichlet_divergence(a, b)
+    log_pi, divergence, log_rest = np.zeros(len(mass)), 0.0, 0.0
+    order = np.argsort(-mass)
+    for place, k in enumerate(order):
+        ab = np.array([1.0 + mass[k], eta + mass[order[place + 1 :]].sum()])
+        log_pi[k] = log_rest + psi(ab[0]) - psi(ab.sum())
+        log_rest += psi(ab[1]) - psi(ab.sum())
+        divergence += oracles.dirichlet_divergence(ab, np.array([1.0, eta]))
+    return log_pi, divergence
+
+
+@pytest.mark.parametrize("make", [steps.stick_breaking, steps.finite_dirichlet])
+def test_expected_weights_are_those_of_the_posterior(make):
+    mass = np.array([3.0, 40.0, 0.0, 12.0])
+    found = make(mass, 0.8)
+    rng = np.random.default_rng(0)
+    if make is steps.finite_dirichlet:
+        drawn = rng.dirichlet(0.8 + mass, size=100_000)
+    else:
+        order = [1, 3, 0, 2]
+        sticks = rng.beta(1.0 + mass[order], [0.8 + 15, 0.8 + 3, 0.8, 0.8], size=(100_000, 4))
+        drawn = np.empty_like(sticks)
+        rest = np.cumprod(1.0 - sticks, axis=1)
+        drawn[:, order] = sticks * np.hstack([np.ones((100_000, 1)), rest[:, :-1]])
+    assert_allclose(found.mean, drawn.mean(axis=0), atol=2e-3)
+    assert_allclose(found.log[[0, 1, 3]], np.log(drawn[:, [0, 1, 3]]).mean(axis=0), atol=0.02)
+    assert found.divergence > 0
+    assert make(np.zeros(4), 0.8).divergence == pytest.approx(0.0, abs=1e-12)
+
+
+def test_sticks_in_the_order_of_size_are_the_best_of_all_orders():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        mass = rng.gamma(0.5, 20.0, size=5)
+        sizes = -np.sort(-mass)
+        best = sticks_bound(sizes)
+        assert all(sticks_bound(rng.permutation(sizes)) <= best + 1e-9 for _ in range(20))
+        found = steps.stick_breaking(mass, 1.5)
+        assert_allclose((mass * found.log).sum() - found.divergence, best)
+
+
+def sticks_bound(sizes, eta=1.5):
+    rest = np.append(np.cumsum(sizes[::-1])[::-1][1:], 0.0)
+    a, b = 1.0 + sizes, eta + rest
+    log_beta = gammaln(a) + gammaln(b) - gammaln(a + b)
+    return (log_beta + np.log(eta)).sum()
+
+
+# Against scikit-learn
+
+
+class _FromLabels(BayesianGaussianMixture):
+    """Scikit-learn's mixture, begun at a partition."""
+
+    def _initialize_parameters(self, X, *args, **kwargs):
+        self._initialize(X, np.eye(self.n_components)[self.start])
+
+
+@pytest.mark.parametrize("weights", ["dirichlet_process", "dirichlet"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_without_statements_it_is_scikit_learns_mixture(weights):
+    rng = np.random.default_rng(0)
+    # From the largest to the smallest: ours sorts the sticks by size, theirs does not.
+    start = np.repeat([0, 1, 2], [120, 80, 40])
+    X = np.array([[0.0, 0.0], [2.5, 0.0], [0.0, 4.0]])[start] + rng.normal(size=(240, 2))
+    kind = {"dirichlet": "dirichlet_distribution"}.get(weights, weights)
+    for max_iter in (1, 3, 100):
+        theirs = _FromLabels(
+            n_components=3,
+            weight_concentration_prior_type=kind,
+            weight_concentration_prior=0.9,
+            mean_precision_prior=1.0,
+            degrees_of_freedom_prior=2.0,
+            covariance_prior=2.0 * np.diag(X.var(axis=0)),
+            reg_covar=0.0,
+            max_iter=max_iter,
+            tol=0.0,
+        )
+        theirs.start = start
+        theirs.fit(X)
+        # Theirs begins an iteration with the memberships, and so ends it with the parameters.
+        ours = BayesianMixture(
+            3, weights=weights, concentration=0.9, init=start, max_iter=max_iter + 1, tol=0.0
+        ).fit(X)
+        assert_allclose(ours.means_, theirs.means_, rtol=1e-9)
+        assert_allclose(ours.covariances_, theirs.covariances_, rtol=1e-9)
+        assert_array_equal(ours.labels_, theirs.predict(X))
+        assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-9)
+        assert_allclose(ours.score_samples(X), theirs.score_samples(X), rtol=1e-9)
+        evidence = theirs.score_samples(X).sum()
+        assert_allclose(ours.objective_, evidence - divergences(theirs), rtol=1e-12)
+    # Now that both have converged: theirs leaves out what data and priors alone decide.
+    assert_allclose(ours.objective_ - theirs.lower_bound_, left_out(theirs, len(X)), rtol=1e-6)
+
+
+def left_out(theirs, n):
+    """2 pi in the densities, and the normalisers of the priors, of which they have none."""
+    T, d = theirs.means_.shape
+    nu, eta = theirs.degrees_of_freedom_prior_, theirs.weight_concentration_prior_
+    wishart = 0.5 * nu * d * np.log(2) - 0.5 * nu * np.linalg.slogdet(theirs.covariance_prior_)[1]
+    wishart += gammaln(0.5 * (nu - np.arange(d))).sum()
+    wishart -= 0.5 * d * np.log(theirs.mean_precision_prior_)
+    if theirs.weight_concentration_prior_type == "dirichlet_process":
+        weights = -T * betaln(1.0, eta)
+    else:
+        weights = gammaln(T * eta) - T * gammaln(eta)
+    return weights - T * wishart - 0.5 * n * d * np.log(2 * np.pi)
+
+
+def divergences(theirs):
+    """The divergences of scikit-learn's posteriors from its priors."""
+    total = 0.0
+    prior = (
+        theirs.mean_precision_prior_,
+        theirs.degrees_of_freedom_prior_,
+        theirs.mean_prior_,
+        theirs.covariance_prior_,
+    )
+    for k in range(theirs.n_components):
+        nu = theirs.degrees_of_freedom_[k]
+        q = (theirs.mean_precision_[k], nu, theirs.means_[k], nu * theirs.covariances_[k])
+        total += oracles.normal_wishart_divergence(q, prior)
+    eta = theirs.weight_concentration_prior_
+    if theirs.weight_concentration_prior_type == "dirichlet_process":
+        for a, b in zip(*theirs.weight_concentration_, strict=True):
+            total += oracles.dirichlet_divergence(np.array([a, b]), np.array([1.0, eta]))
+    else:
+        a = theirs.weight_concentration_
+        total += oracles.dirichlet_divergence(a, np.full(len(a), eta))
+    return total
+
+
+# Statements
+
+
+@pytest.mark.parametrize("n_components", [4, 10])
+@pytest.mark.parametrize("seed", range(3))
+def test_labels_squeeze_out_clusters_that_nobody_needs(n_components, seed):
+    sample = make_merged_gaussians(random_state=seed)
+    y = np.where(sample.y == 1, -1, sample.labels)
+    middle = np.flatnonzero(sample.y == 1)
+    y[np.random.default_rng(seed).choice(middle, 40, replace=False)] = 1
+    plain = BayesianMixture(n_components, random_state=0).fit(sample.X)
+    told = BayesianMixture(n_components, side_weight=5.0, random_state=0).fit(sample.X, y)
+    assert plain.n_clusters_ == 4
+    assert told.n_clusters_ == 3
+    assert adjusted_rand_score(sample.y, told.labels_) > 0.95
+
+
+@pytest.mark.parametrize("view", ["horizontal", "vertical"])
+@pytest.mark.parametrize(("n_components", "share", "side_weight"), [(2, 0.05, 3.0), (3, 0.3, 20.0)])
+def test_labels_say_which_of_two_views_is_meant(view, n_components, share, side_weight):
+    sample = make_two_views(random_state=0)
+    truth = getattr(sample, view)
+    side = sample_labels(truth, share, random_state=0)
+    model = BayesianMixture(n_components, side_weight=side_weight, random_state=0)
+    model.fit(sample.X, side=side)
+    assert model.n_clusters_ == 2
+    assert adjusted_rand_score(truth, model.labels_) > 0.95
+
+
+@pytest.mark.parametrize("n_labels", [10, 40, 400, 2000])
+def test_planted_wrong_labels_are_overruled_at_any_number_of_labels(n_labels):
+    rng = np.random.default_rng(1)
+    truth = np.arange(4000) % 4
+    X = 10.0 * np.array([[0, 0], [0, 1], [1, 0], [1, 1]])[truth] + rng.normal(size=(4000, 2))
+    y = np.full(4000, -1)
+    told = rng.choice(4000, n_labels, replace=False)
+    y[told] = truth[told]
+    wrong = told[: n_labels // 10]
+    y[wrong] = (truth[wrong] + 1) % 4
+    model = BayesianMixture(6, random_state=0, n_init=1).fit(X, y)
+    assert adjusted_rand_score(truth, model.labels_) == 1.0
+
+
+def test_published_field_gives_in_to_many_wrong_labels():
+    # Why a label counts as a whole by default, and not once for each of its pairs.
+    rng = np.random.default_rng(1)
+    truth = np.arange(2000) % 2
+    X = 10.0 * truth[:, None] + rng.normal(size=(2000, 2))
+    y = truth.copy()
+    wrong = rng.choice(2000, 100, replace=False)
+    y[wrong] = 1 - truth[wrong]
+    options = {"side_weight": 1.0, "potential": "potts", "random_state": 0, "n_init": 1}
+    obeyed = BayesianMixture(2, statements="field", **options).fit(X, y)
+    assert (obeyed.labels_[wrong] == y[wrong]).all()
+    overruled = BayesianMixture(2, **options).fit(X, y)
+    assert (overruled.labels_[wrong] == truth[wrong]).all()
+
+
+def test_pairs_join_and_part():
+    X, truth = blobs(n=120, n_classes=2, scale=8.0)
+    rows = [np.flatnonzero(truth == k) for k in (0, 1)]
+    must = np.stack([rows[0][:40], rows[1][:40]], axis=1)
+    joined = BayesianMixture(2, side_weight=30.0, random_state=0).fit(
+        X, side=SideInformation.from_pairs(must=must, n_samples=120)
+    )
+    assert not joined.result_.violated.any()
+    cannot = rows[0][:40].reshape(20, 2)
+    parted = BayesianMixture(6, side_weight=30.0, random_state=0).fit(
+        X, side=SideInformation.from_pairs(cannot=cannot, n_samples=120)
+    )
+    assert not parted.result_.violated.any()
+
+
+def test_negative_label_keeps_a_row_away_from_a_class():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(0, 1, (40, 1)), rng.normal(6, 1, (40, 1)), [[3.0]]])
+    y = np.r_[np.zeros(20), -np.ones(20), np.ones(20), -np.ones(21)].astype(int)
+    labels = SideInformation.from_labels(y)
+    for other in (0, 1):
+        no = SideInformation.from_columns("not_label", [80], class_=[other], n_samples=81)
+        model = BayesianMixture(2, random_state=0).fit(X, side=labels + no)
+        assert model.cluster_names_[model.labels_[80]] == 1 - other
+
+
+def test_annotator_with_higher_odds_wins():
+    X = np.concatenate([np.random.default_rng(0).normal(0, 1, (60, 1)), [[0.0]]])
+    X[:30] -= 4.0
+    X[30:60] += 4.0
+    truth = SideInformation.from_labels(np.r_[np.repeat([0, 1], 30), -1])
+    ann = SideInformation.from_pairs(must=[(0, 60)], n_samples=61, annotator="ann")
+    bob = SideInformation.from_pairs(must=[(59, 60)], n_samples=61, annotator="bob")
+    for odds, expected in (({"ann": 6.0, "bob": 0.5}, 0), ({"ann": 0.5, "bob": 6.0}, 1)):
+        model = BayesianMixture(2, side_weight={None: 5.0, **odds}, random_state=0)
+        model.fit(X, side=truth + ann + bob)
+        assert model.labels_[60] == expected
+
+
+def test_repeating_a_statement_is_doubling_its_weight():
+    X, truth = blobs()
+    once = statements(truth, ALL_KINDS)
+    said = once.statements
+    double = SideInformation.from_columns(
+        said.kind,
+        said.i,
+        [None if j < 0 else j for j in said.j],
+        class_=[None if c < 0 else once.classes[c] for c in said.class_code],
+        weight=2.0 * said.weight,
+        vocabulary=[None if v < 0 else once.vocabularies[v] for v in said.vocabulary],
+        n_samples=len(X),
+    )
+    one, two = (
+        BayesianMixture(4, random_state=0, n_init=1).fit(X, side=side)
+        for side in (once + once, double)
+    )
+    assert_allclose(one.objective_, two.objective_, rtol=1e-12)
+    assert_array_equal(one.labels_, two.labels_)
+
+
+def test_only_rows_without_neighbours_count_for_the_weights_of_a_field():
+    X, truth = blobs(n=300, n_classes=2, scale=10.0)
+    y = np.where(truth == 0, 0, -1)
+    options = {"side_weight": 0.01, "cannot_weight": 0.0, "random_state": 0}
+    field = BayesianMixture(2, statements="field", **options).fit(X, y)
+    observed = BayesianMixture(2, **options).fit(X, y)
+    assert field.weights_[0] < 0.1
+    assert abs(observed.weights_[0] - (truth == 0).mean()) < 0.05
+
+
+def test_paper_mode_is_the_papers_setting():
+    model = BayesianMixture.as_published(n_components=5)
+    assert (model.weights, model.potential, model.statements) == ("dirichlet", "kl", "field")
+    assert (model.side_weight, model.cannot_weight, model.init) == (1e-3, 0.0, "k-means")
+    X, truth = blobs(n=150, n_classes=3)
+    found = model.set_params(random_state=0).fit(X, np.where(np.arange(150) < 40, truth, -1))
+    # m_0 are the centres of the start, one each, not the mean of the data.
+    means = found._emission.prior.mean
+    assert len(np.unique(means, axis=0)) == 5
+    assert (np.diff(found.history_) >= 0).all()
+
+
+# Shapes and places of data
+
+
+@pytest.mark.parametrize("emission", ["gaussian", "gaussian_diag"])
+def test_same_answer_from_arrays_sparse_matrices_and_memory_maps(emission, tmp_path):
+    X, truth = blobs(n=20_000, d=2, n_classes=3)
+    X[np.abs(X) < 0.5] = 0.0
+    y = np.where(np.arange(len(X)) % 10 == 0, truth, -1)
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    model = BayesianMixture(4, emission=emission, n_init=1, max_iter=8, tol=0.0, random_state=0)
+    answers = []
+    for data in (X, mapped, sparse.csr_array(X)):
+        with pytest.warns(ConvergenceWarning):
+            answers.append((model.fit(data, y).labels_, model.objective_, model.predict(data)))
+    assert_array_equal(answers[0][0], answers[1][0])
+    assert answers[0][1] == answers[1][1]
+    assert_allclose(answers[0][1], answers[2][1], rtol=1e-9)
+    assert_array_equal(answers[0][2], answers[1][2])
+    assert (answers[0][2] == answers[0][0]).mean() > 0.95
+
+
+def test_same_bits_with_any_number_of_threads_for_all_kinds_of_statements():
+    X, truth = blobs(n=40_000, d=2)
+    side = statements(truth, ALL_KINDS)
+    found = []
+    for n in (1, 2, 3):
+        model = BayesianMixture(5, n_init=1, max_iter=5, tol=0.0, random_state=0)
+        with threads(n), pytest.warns(ConvergenceWarning):
+            found.append(model.fit(X, side=side))
+    for other in found[1:]:
+        assert_array_equal(found[0].history_, other.history_)
+        assert_array_equal(found[0].labels_, other.labels_)
+        assert_array_equal(found[0].covariances_, other.covariances_)
+
+
+@pytest.mark.parametrize("emission", ["gaussian", "gaussian_diag"])
+def test_units_of_the_columns_do_not_matter(emission):
+    X, truth = blobs()
+    y = np.where(np.arange(len(X)) < 30, truth, -1)
+    one, two = (
+        BayesianMixture(6, emission=emission, n_init=1, random_state=0).fit(data, y)
+        for data in (X, X * [1e-5, 1.0, 1e6] + [0.0, 100.0, -1e7])
+    )
+    assert_array_equal(one.labels_, two.labels_)
+
+
+@pytest.mark.parametrize("emission", ["gaussian", "gaussian_diag"])
+def test_constant_column_changes_nothing(emission):
+    X, truth = blobs()
+    y = np.where(np.arange(len(X)) < 30, truth, -1)
+    wide = np.insert(X, 1, 0.1, axis=1)
+    one, two = (
+        BayesianMixture(6, emission=emission, random_state=0).fit(data, y) for data in (X, wide)
+    )
+    assert one.objective_ == two.objective_
+    assert_array_equal(one.labels_, two.labels_)
+    assert_array_equal(one.predict(X), two.predict(wide))
+    assert_allclose(two.means_[:, 1], 0.1)
+    assert_array_equal(two.covariances_[:, 1], 0.0)
+
+
+@pytest.mark.parametrize("emission", ["gaussian", "gaussian_diag"])
+def test_rows_that_are_all_alike_are_one_cluster(emission):
+    X = np.full((20, 3), 0.3)
+    model = BayesianMixture(4, emission=emission, random_state=0).fit(X)
+    assert model.n_clusters_ == 1
+    assert_allclose(model.means_, 0.3)
+    assert np.isfinite(model.score_samples(X)).all()
+
+
+@pytest.mark.parametrize("emission", ["gaussian", "gaussian_diag"])
+def test_more_columns_than_rows(emission):
+    rng = np.random.default_rng(0)
+    truth = np.arange(20) % 2
+    X = rng.normal(size=(20, 50)) + 5.0 * truth[:, None]
+    model = BayesianMixture(2, emission=emission, random_state=0).fit(X, [0, 1] + 18 * [-1])
+    assert_array_equal(model.labels_, truth)
+
+
+def test_fewer_rows_than_components():
+    X = np.array([[0.0], [0.1], [9.0]])
+    model = BayesianMixture(10, random_state=0).fit(X)
+    assert 1 <= model.n_clusters_ <= 3
+    assert_array_equal(model.predict(X), model.labels_)
+
+
+def test_more_classes_than_components():
+    X, truth = blobs(n=100, n_classes=4, scale=8.0)
+    model = BayesianMixture(2, random_state=0).fit(X, truth)
+    assert model.n_clusters_ == 2
+    assert set(model.cluster_names_) <= {0, 1, 2, 3}
+    assert model.result_.violated.sum() >= 10
+
+
+def test_labels_used_once_bind_nothing_without_cannot_weight():
+    X, _ = blobs()
+    y = np.full(len(X), None)
+    y[[0, 50, 100]] = ["a", "b", "c"]
+    options = {"n_components": 5, "init": "k-means", "random_state": 0}
+    plain = BayesianMixture(**options).fit(X)
+    alone = BayesianMixture(cannot_weight=0.0, **options).fit(X, y)
+    assert alone.objective_ == plain.objective_
+    repelling = BayesianMixture(**options).fit(X, y)
+    assert len(repelling.history_) > 1
+    assert len(set(repelling.labels_[[0, 50, 100]])) == 3
+
+
+def test_every_row_labelled_differently():
+    X, _ = blobs(n=50)
+    model = BayesianMixture(4, random_state=0).fit(X, np.arange(50))
+    assert np.isfinite(model.objective_)
+
+
+def test_clusters_without_rows_are_not_shown_and_predicted_never():
+    X, _ = blobs(n_classes=2, scale=6.0)
+    model = BayesianMixture(10, random_state=0).fit(X)
+    k = model.n_clusters_
+    assert k < 10
+    assert len(model.weights_) == len(model.means_) == len(model.covariances_) == k
+    assert 0.9 < model.weights_.sum() < 1.0
+    far = np.full((3, 3), 1e4)
+    assert (model.predict(far) < k).all()
+    shares = model.predict_proba(np.vstack([X, far]))
+    assert shares.shape == (len(X) + 3, k)
+    assert_allclose(shares.sum(axis=1), 1.0)
+    assert_array_equal(shares.argmax(axis=1)[: len(X)], model.labels_)
+
+
+# Starts
+
+
+def test_restarts_are_chosen_by_the_bound():
+    X, _ = blobs(n_classes=6, scale=2.0)
+    many = BayesianMixture(6, n_init=6, random_state=3).fit(X)
+    rng = np.random.default_rng(3)
+    problem = many._problem(as_blocks(X), SideInformation.empty(len(X)))
+    starts = many._starts(problem, SideInformation.empty(len(X)), rng)
+    options = {"potential": "potts", "max_iter": 500, "tol": 1e-6}
+    bounds = [steps.run(problem, start, **options).objective for start, _ in starts]
+    assert len(set(np.round(bounds, 6))) > 1
+    assert many.objective_ == max(bounds)
+
+
+def test_warm_start_from_a_fitted_model_needs_few_iterations():
+    X, truth = blobs(n_classes=6, scale=2.0)
+    y = np.where(np.arange(len(X)) < 40, truth, -1)
+    first = BayesianMixture(8, random_state=0).fit(X, y)
+    y[40:45] = truth[40:45]
+    warm = BayesianMixture(8, init=pickle.loads(pickle.dumps(first))).fit(X, y)
+    assert warm.n_iter_ < first.n_iter_
+    assert adjusted_rand_score(first.labels_, warm.labels_) > 0.8
+    more = BayesianMixture(12, init=first).fit(X, y)
+    assert more.n_clusters_ <= 12
+
+
+def test_start_that_is_no_start_is_refused():
+    X, truth = blobs()
+    for init, message in (
+        (truth[:5], "each of the 200 rows"),
+        (truth + 0.5, "whole number"),
+        (truth + 5, "from 5 to"),
+        (BayesianMixture(9).fit(X), "9 components"),
+        (_FromLabels(n_components=1, weight_concentration_prior=1.0), "fitted BayesianMixture"),
+    ):
+        if isinstance(init, _FromLabels):
+            init.start = np.zeros(len(X), dtype=int)
+            init.fit(X)
+        with pytest.raises(DataError, match=message):
+            BayesianMixture(4, init=init).fit(X)
+
+
+def test_large_data_start_from_a_sample_with_the_labelled_rows(monkeypatch):
+    from sidelight.models import _bayesian_start
+
+    truth = np.arange(2000) % 4
+    X = 9.0 * np.array([[0, 0], [0, 1], [1, 0], [1, 1]])[truth]
+    X += np.random.default_rng(0).normal(size=X.shape)
+    y = np.full(2000, -1)
+    y[::99] = truth[::99]
+    side = SideInformation.from_labels(y)
+    monkeypatch.setattr(_bayesian_start, "SAMPLE", 100)
+    rng = np.random.default_rng(0)
+    rows = _bayesian_start._sample(2000, side, rng)
+    assert len(rows) <= 100
+    assert set(np.flatnonzero(y >= 0)) <= set(rows)
+    y[:] = truth
+    assert len(_bayesian_start._sample(2000, SideInformation.from_labels(y), rng)) <= 100
+    model = BayesianMixture(4, random_state=0).fit(X, side=side)
+    assert adjusted_rand_score(model.labels_, truth) == 1.0
+
+
+def test_run_that_ends_too_early_says_so():
+    X, _ = blobs()
+    with pytest.warns(ConvergenceWarning, match="max_iter=2"):
+        model = BayesianMixture(5, max_iter=2, random_state=0).fit(X)
+    assert_array_equal(model.predict(X), model.labels_)
