@@ -20,6 +20,7 @@ from sidelight.side._statements import (
     MUST,
     NOT_LABEL,
     Ints,
+    distinct,
     row_positions,
 )
 
@@ -45,16 +46,16 @@ def bonds(side: "SideInformation") -> Bonds:
     about_class = said.kind >= LABEL
     n_classes = max(len(side.classes), 1)
     keys = said.vocabulary[about_class] * n_classes + said.class_code[about_class]
-    distinct, inverse = np.unique(keys, return_inverse=True)
+    classes, inverse = np.unique(keys, return_inverse=True)
     class_vertex = np.full(len(said.kind), -1, dtype=np.int64)
     class_vertex[about_class] = side.n_samples + inverse
     ties = np.flatnonzero(said.binding & ((said.kind == MUST) | (said.kind == LABEL)))
     right = np.where(said.kind == MUST, said.j, class_vertex)
     return Bonds(
-        side.n_samples + len(distinct),
+        side.n_samples + len(classes),
         class_vertex,
-        distinct // n_classes,
-        distinct % n_classes,
+        classes // n_classes,
+        classes % n_classes,
         said.i[ties],
         right[ties],
         ties,
@@ -262,8 +263,8 @@ def _distinct_rows(table: Ints) -> Ints:
         return table
     low = table.min(axis=0)
     shape = tuple((table.max(axis=0) - low + 1).tolist())
-    distinct = np.unique(np.ravel_multi_index(tuple((table - low).T), shape))
-    return np.stack(np.unravel_index(distinct, shape), axis=1) + low
+    lines = distinct(np.ravel_multi_index(tuple((table - low).T), shape))
+    return np.stack(np.unravel_index(lines, shape), axis=1) + low
 
 
 def _meet(

@@ -20,7 +20,7 @@ from scipy.sparse import csgraph
 
 from sidelight.exceptions import SideInformationError
 from sidelight.side._closure import Bonds, bonds, components
-from sidelight.side._statements import CANNOT, LABEL, NOT_LABEL, Ints, heaviest_class
+from sidelight.side._statements import CANNOT, LABEL, NOT_LABEL, Ints, distinct, heaviest_class
 
 if TYPE_CHECKING:
     from sidelight.side._information import SideInformation
@@ -348,7 +348,7 @@ def _step(part: _Component, front: Ints, parent: Ints) -> Ints:
     fresh = parent[reached] < 0
     reached, origin = reached[fresh], origin[fresh]
     parent[reached] = origin
-    return np.unique(reached)
+    return distinct(reached)
 
 
 def _by_one_sweep(part: _Component, start: int, goal: int, blocked: Ints) -> Ints:

@@ -18,7 +18,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from sidelight.exceptions import SideInformationError
-from sidelight.side._statements import Ints
+from sidelight.side._statements import Ints, distinct
 
 if TYPE_CHECKING:
     from sidelight.side._closure import Closure
@@ -116,7 +116,7 @@ def _labelled_groups(closure: "Closure") -> list[Ints]:
     """For each vocabulary the groups that have a label of it: all apart from each other."""
     order = np.argsort(closure.labels[:, 1], kind="stable")
     groups, codes = closure.labels[order, 0], closure.labels[order, 1]
-    return [np.unique(own) for own in np.split(groups, np.flatnonzero(np.diff(codes)) + 1)]
+    return [distinct(own) for own in np.split(groups, np.flatnonzero(np.diff(codes)) + 1)]
 
 
 def _too_many_classes(closure: "Closure", n_clusters: int) -> Ints | None:
@@ -197,7 +197,7 @@ def _peel(graph: sparse.csr_array, n_colours: int) -> Ints:
         layer[leaving] = depth
         neighbours = _all_neighbours(graph, leaving)[0]
         np.subtract.at(degree, neighbours, 1)
-        touched = np.unique(neighbours)
+        touched = distinct(neighbours)
         leaving = touched[(layer[touched] < 0) & (degree[touched] < n_colours)].astype(np.int64)
         depth += 1
     return layer
@@ -237,7 +237,7 @@ def _colour_greedily(
 
 def _lowest_free(owner: Ints, taken: Ints, n_owners: int, n_colours: int) -> Ints:
     """The lowest colour that does not occur among an owner's, from sorted (owner, colour) pairs."""
-    pairs = np.unique(owner * n_colours + taken)
+    pairs = distinct(owner * n_colours + taken)
     owner, taken = pairs // n_colours, pairs % n_colours
     begin = np.searchsorted(owner, np.arange(n_owners))
     place = np.arange(len(pairs)) - begin[owner]
@@ -285,7 +285,7 @@ def _find_clique(graph: sparse.csr_array, size: int) -> Ints | None:
 def _grow_clique(graph: sparse.csr_array, start: int, size: int) -> Ints | None:
     """Add the neighbour with the most neighbours left, again and again; None if it ends early."""
     candidates = _neighbours(graph, start)
-    inside = graph[candidates][:, candidates]
+    inside = _among(graph, candidates)
     degree = np.diff(inside.indptr).astype(np.int64)
     left = np.ones(len(candidates), dtype=bool)
     chosen: list[int] = []
@@ -302,7 +302,17 @@ def _grow_clique(graph: sparse.csr_array, start: int, size: int) -> Ints | None:
     return None
 
 
-def _neighbours(graph: sparse.csr_array, v: int) -> NDArray[np.integer]:
+def _among(graph: sparse.csr_array, groups: Ints) -> sparse.csr_array:
+    """The graph of a few groups. Choosing columns of a CSR matrix would cost the size of it all."""
+    near, owner = _all_neighbours(graph, groups)
+    place = np.minimum(np.searchsorted(groups, near), len(groups) - 1)
+    there = groups[place] == near
+    ones = np.ones(int(there.sum()), dtype=np.int8)
+    shape = (len(groups), len(groups))
+    return sparse.coo_array((ones, (owner[there], place[there])), shape=shape).tocsr()
+
+
+def _neighbours(graph: sparse.csr_array, v: int) -> Ints:
     return graph.indices[graph.indptr[v] : graph.indptr[v + 1]]
 
 

@@ -18,7 +18,7 @@ from sidelight._random import as_generator
 from sidelight.exceptions import SideInformationError
 from sidelight.side._information import SideInformation
 from sidelight.side._names import as_column, encode
-from sidelight.side._statements import CANNOT, LABEL, MUST, NOT_LABEL
+from sidelight.side._statements import CANNOT, LABEL, MUST, NOT_LABEL, distinct
 
 Ints = NDArray[np.int64]
 Number = int | float
@@ -606,7 +606,7 @@ def _make_mistakes(
 def _promote(said: _Labels, k: int) -> _Labels:
     """Give a label to each row for which k − 1 classes are excluded."""
     negative = said.kind == NOT_LABEL
-    cells = np.unique(said.row[negative] * k + said.class_[negative])
+    cells = distinct(said.row[negative] * k + said.class_[negative])
     rows, first, counts = np.unique(cells // k, return_index=True, return_counts=True)
     excluded = np.add.reduceat(cells % k, first) if len(first) else first
     settled = counts == k - 1

@@ -224,12 +224,24 @@ def row_positions(rows: Any, n_samples: int) -> Ints:
         raise IndexError(f"row {chosen[outside][0]} is outside 0 … {n_samples - 1}")
     chosen = chosen.astype(np.int64)  # eight bits could not hold the sum
     chosen = np.where(chosen < 0, chosen + n_samples, chosen)
-    if len(np.unique(chosen)) < len(chosen):
+    if len(distinct(chosen)) < len(chosen):
         raise SideInformationError(
             "a row is chosen more than once: side information cannot speak of two copies of a row. "
             "Draw without replacement."
         )
     return chosen
+
+
+def distinct(values: Ints) -> Ints:
+    """The values in order, each once.
+
+    np.unique without further wishes puts whole numbers through a hash table (numpy 2.3 and later),
+    which takes thirty times as long as sorting a million of them.
+    """
+    ordered = np.sort(values)
+    first = np.ones(len(ordered), dtype=bool)
+    first[1:] = ordered[1:] != ordered[:-1]
+    return ordered[first]
 
 
 def heaviest_class(
