@@ -119,7 +119,7 @@ def measure(
             for threads in case.threads
             for n in (case.sizes if sizes is None else [n for n in case.sizes if n in sizes])
         ]
-        _add_growth(rows)
+        add_growth(rows)
         if case.cold and rows:
             rows += [_cold_row(path, case, state, repeats) for state in ("cold", "first")]
         yield rows
@@ -203,12 +203,14 @@ def _empty_row(case: Case, n: int, threads: str, state: str) -> Row:
     return {column: values.get(column) for column in COLUMNS}
 
 
-def _add_growth(rows: Sequence[Row]) -> None:
+def add_growth(rows: Sequence[Row]) -> None:
     """The exponent of CPU time in the rows, from the smallest size measured to this one."""
     first: dict[str, Row] = {}
     for row in rows:
+        if row["cpu_seconds"] is None:
+            continue
         start = first.setdefault(row["threads"], row)
-        if row is not start and row["cpu_seconds"] and start["cpu_seconds"]:
+        if row is not start:
             row["growth"] = math.log(row["cpu_seconds"] / start["cpu_seconds"]) / math.log(
                 row["rows"] / start["rows"]
             )

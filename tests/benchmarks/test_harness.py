@@ -8,7 +8,17 @@ from pathlib import Path
 import pytest
 
 from benchmarks.__main__ import run
-from benchmarks.harness import COLUMNS, Case, Target, as_csv, as_markdown, judge, load, measure
+from benchmarks.harness import (
+    COLUMNS,
+    Case,
+    Target,
+    add_growth,
+    as_csv,
+    as_markdown,
+    judge,
+    load,
+    measure,
+)
 
 TOY = """
 import time
@@ -95,6 +105,13 @@ def test_growth_is_the_exponent_between_sizes(tmp_path):
     ((small, large),) = rows_of(tmp_path, toy, repeats=1)
     assert small["growth"] is None
     assert large["growth"] == pytest.approx(2, abs=0.5)
+
+
+def test_growth_starts_at_the_smallest_size_that_was_measured():
+    cpu = {10: None, 100: 1.0, 1_000: 10.0}
+    rows = [row(rows=n, threads="one", cpu_seconds=seconds) for n, seconds in cpu.items()]
+    add_growth(rows)
+    assert [r["growth"] for r in rows] == [None, None, pytest.approx(1)]
 
 
 def test_cold_rows_are_first_calls(tmp_path):
