@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         BayesianMixture,
         MarkovAggregation,
         PartitionLevelKMeans,
+        StructuralEntropyClustering,
     )
     from sidelight.results import ClusterResult
     from sidelight.side import SideInformation
@@ -26,6 +27,7 @@ __all__ = [
     "MarkovAggregation",
     "PartitionLevelKMeans",
     "SideInformation",
+    "StructuralEntropyClustering",
     "__version__",
 ]
 
@@ -36,6 +38,7 @@ _HOME = {
     "MarkovAggregation": "sidelight.models",
     "PartitionLevelKMeans": "sidelight.models",
     "SideInformation": "sidelight.side",
+    "StructuralEntropyClustering": "sidelight.models",
 }
 
 

@@ -7,7 +7,14 @@ from sidelight.graph._graph import (
     median_bandwidth,
     neighbor_graph,
 )
-from sidelight.graph._search import EXACT_ROWS, Neighbors, nearest_neighbors, query_neighbors
+from sidelight.graph._search import (
+    EXACT_ROWS,
+    Neighbors,
+    largest_distance,
+    nearest_neighbors,
+    pair_distances,
+    query_neighbors,
+)
 
 __all__ = [
     "EXACT_ROWS",
@@ -15,8 +22,10 @@ __all__ = [
     "check_graph",
     "gaussian_weights",
     "join_neighbors",
+    "largest_distance",
     "median_bandwidth",
     "nearest_neighbors",
     "neighbor_graph",
+    "pair_distances",
     "query_neighbors",
 ]

@@ -14,12 +14,14 @@ from scipy import sparse
 
 from sidelight._kernels import neighbors as kernels
 from sidelight.blocks import n_threads
+from sidelight.blocks._threads import in_order
 from sidelight.exceptions import DataError
 from sidelight.graph._ivf import ivf_candidates
 
 EXACT_ROWS = 20_000  # beyond, inverted lists are faster than all pairs
 _TREE_FEATURES = 4  # up to here a k-d tree beats them at any size
 _DENSE_CELLS = 30_000_000  # a sparse matrix of so many cells is faster searched as an array
+_BLOCK = 512  # rows whose distances to all others are held at a time
 _QUERY_CELLS = 10_000_000  # candidates held at a time
 
 Metric = Literal["euclidean", "cosine"]
@@ -60,7 +62,8 @@ def nearest_neighbors(
         The cosine distance is 1 − cos. A row of zeros has no direction, and no neighbours.
     ties : {"lowest", "keep"}, default="lowest"
         Of several rows at the same distance the ones with the lowest numbers are taken, or all of
-        them, which may be more than ``n_neighbors`` (always an exact search).
+        them (also those at the same distance but for rounding), which may be more than
+        ``n_neighbors``; the search is then always exact.
     method : {"auto", "exact", "ivf"}, default="auto"
         Exact search by scikit-learn, or faiss' inverted lists with a recall of 97 % or more on a
         sample. "auto" is exact up to 20,000 rows, up to 4 features, and for sparse data.
@@ -140,6 +143,93 @@ def query_neighbors(
     counts = np.zeros(X_new.shape[0], dtype=np.int64)
     counts[real_asked] = np.diff(found.indptr)
     return found._replace(indptr=_indptr(counts))
+
+
+def pair_distances(X: Any, i: Ints, j: Ints, *, metric: Metric = "euclidean") -> Floats:
+    """Distances of pairs of rows, to the last bit those of `nearest_neighbors`.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n_samples, n_features)
+        The data.
+    i, j : ndarray of int
+        The rows of each pair.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        A row of zeros is at cosine distance 1 from all others.
+
+    Returns
+    -------
+    ndarray
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> pair_distances(np.array([[0.0], [1.0], [3.0]]), np.array([0, 2]), np.array([2, 1])).tolist()
+    [3.0, 2.0]
+    """
+    involved, places = np.unique(np.concatenate([i, j]), return_inverse=True)
+    rows, real = _prepare(X[involved], metric)
+    place = np.full(len(involved), -1, dtype=np.int64)
+    place[real] = np.arange(len(real))
+    first, second = place[places[: len(i)]], place[places[len(i) :]]
+    distances = np.ones(len(i))
+    there = (first >= 0) & (second >= 0)
+    distances[there] = rows.distances_to(rows, first[there], second[there])
+    return _true_distances(rows, distances)
+
+
+def largest_distance(X: Any, *, metric: Metric = "euclidean") -> float:
+    """The distance of the two rows that are farthest apart, or a bound above it.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n_samples, n_features)
+        The data.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        As in `nearest_neighbors`.
+
+    Returns
+    -------
+    float
+        Exact up to 20,000 rows. Beyond, the diagonal of the bounding box, and for the cosine 1 if
+        no value is negative and 2 otherwise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> largest_distance(np.array([[0.0], [1.0], [3.0]]))
+    3.0
+    """
+    n = X.shape[0]
+    if n > EXACT_ROWS:
+        if metric == "cosine":
+            return 2.0 if X.min() < 0 else 1.0
+        low, high = (_as_row(end) for end in (X.min(axis=0), X.max(axis=0)))
+        return float(np.sqrt(((high - low) ** 2).sum()))
+    rows, real = _prepare(X, metric)
+    if rows.n_samples < 2:
+        return 1.0 if metric == "cosine" and n > 1 else 0.0
+    data = rows.X
+    if metric == "euclidean" and not sparse.issparse(data):
+        data = data - data.mean(axis=0, dtype=np.float64)  # products lose digits far away
+    squares = _lengths(data) ** 2
+
+    def of_block(number: int) -> float:
+        part = slice(number * _BLOCK, (number + 1) * _BLOCK)
+        product = data[part] @ data.T
+        product = product.toarray() if sparse.issparse(product) else product
+        if metric == "cosine":
+            return 1.0 - float(product.min())
+        return float((squares[part, None] + squares - 2 * product).max())
+
+    largest = max(in_order(of_block, -(-rows.n_samples // _BLOCK)))
+    if metric == "cosine":
+        return max(largest, 1.0 if len(real) < n else 0.0)
+    return float(np.sqrt(max(largest, 0.0)))
+
+
+def _as_row(values: Any) -> Floats:
+    return np.asarray(values.toarray() if sparse.issparse(values) else values, float).ravel()
 
 
 # The rows as the search takes them
@@ -293,7 +383,9 @@ def _exact(
             settled = np.ones(len(some), dtype=bool)
             if n_candidates < n:
                 settled = distances[:, n_candidates - 1 - (asked is None)] > last + 2 * doubt
-            chosen = distances <= last[:, None] if keep else np.zeros(distances.shape, dtype=bool)
+            chosen = np.zeros(distances.shape, dtype=bool)
+            if keep:
+                chosen = distances <= last[:, None] * (1 + 1e-12)
             chosen[:, :k] = True
             chosen &= settled[:, None]
             parts.append(

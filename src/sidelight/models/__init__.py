@@ -5,6 +5,7 @@ from sidelight.models._base import SideClusterer
 from sidelight.models._bayesian_mixture import BayesianMixture
 from sidelight.models._markov_aggregation import MarkovAggregation
 from sidelight.models._partition_level_kmeans import PartitionLevelKMeans
+from sidelight.models._structural_entropy import StructuralEntropyClustering
 
 __all__ = [
     "AnnotatedGaussianMixture",
@@ -12,4 +13,5 @@ __all__ = [
     "MarkovAggregation",
     "PartitionLevelKMeans",
     "SideClusterer",
+    "StructuralEntropyClustering",
 ]

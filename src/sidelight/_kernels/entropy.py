@@ -1,0 +1,322 @@
+"""Structural entropy of a partition: merging modules, moving nodes, and the sums behind both.
+
+A module X costs  f(V, c) = V log2 V - c (log2 max(V, floor) - log2 total),  where V is its volume
+and c its cut in both graphs; log_total is log2 total. The objective is the sum of f over the
+modules, divided by the total volume, plus a constant. A node is a row or, on a higher level, a
+whole module.
+
+The arrays of a level, in this order everywhere:
+indptr, near, weight, linked   CSR rows, sorted, of both graphs; linked: an edge of the data
+volume, cut                    of each node
+owner, group, amount           CSR: what a node holds of each group of rows (owner: its indptr)
+tie_indptr, tie_group, tie     CSR over groups: what a pair of rows of two groups weighs
+
+The relation between groups is never expanded: what two modules X and Y have in common there is the
+sum over g in X and h in Y of amount_X(g) tie(g, h) amount_Y(h), and is computed when it is needed,
+with the amounts of modules in a hash table.
+"""
+
+import numpy as np
+
+from sidelight._kernels._jit import jit
+
+
+@jit
+def cost(volume, cut, log_total, floor):
+    """f(V, c) of one module."""
+    if volume < floor:  # rows without neighbours, or no row at all
+        return -cut * (np.log2(floor) - log_total)
+    height = np.log2(volume)
+    return volume * height - cut * (height - log_total)
+
+
+# The hash table: (module, group) -> place; open addressing, a free slot has key -1
+
+
+@jit
+def slot_of(keys, module, group, n_groups):
+    """Where the key is, or where it would go."""
+    key = module * n_groups + group
+    mask = len(keys) - 1
+    slot = ((key * np.int64(-7046029254386353131)) >> np.int64(20)) & mask
+    while keys[slot] != -1 and keys[slot] != key:
+        slot = (slot + 1) & mask
+    return slot
+
+
+@jit
+def put_amount(keys, held, module, group, n_groups, change):
+    """Change what a module holds of a group; returns 1 if the key is new."""
+    slot = slot_of(keys, module, group, n_groups)
+    if keys[slot] == -1:
+        keys[slot] = module * n_groups + group
+        held[slot] = change
+        return 1
+    held[slot] += change
+    return 0
+
+
+@jit
+def fill_table(owner, group, amount, n_groups, labels, keys, held):
+    """What every module holds of every group. keys, held: OUT. Returns the number of keys."""
+    keys[:] = -1
+    n_keys = 0
+    for v in range(len(labels)):
+        for e in range(owner[v], owner[v + 1]):
+            n_keys += put_amount(keys, held, labels[v], group[e], n_groups, amount[e])
+    return n_keys
+
+
+@jit
+def shared_with_module(
+    owner, group, amount, tie_indptr, tie_group, tie, v, module, n_groups, keys, held
+):
+    """What node v and a module have in common in the relation between groups."""
+    total = 0.0
+    for e in range(owner[v], owner[v + 1]):
+        g = group[e]
+        for t in range(tie_indptr[g], tie_indptr[g + 1]):
+            slot = slot_of(keys, module, tie_group[t], n_groups)
+            if keys[slot] != -1:
+                total += amount[e] * tie[t] * held[slot]
+    return total
+
+
+@jit
+def shared_inside(owner, group, amount, tie_indptr, tie_group, tie, out):
+    """What each node has in common with itself, counted from both sides. out: OUT."""
+    for v in range(len(owner) - 1):
+        total = 0.0
+        for e in range(owner[v], owner[v + 1]):
+            g = group[e]
+            for t in range(tie_indptr[g], tie_indptr[g + 1]):
+                for other in range(owner[v], owner[v + 1]):
+                    if group[other] == tie_group[t]:
+                        total += amount[e] * tie[t] * amount[other]
+        out[v] = total
+
+
+@jit
+def add_shared_edges(
+    indptr, near, owner, group, amount, tie_indptr, tie_group, tie, n_groups, keys, held, weight
+):
+    """Add to each edge what its ends have in common between groups. weight: IN/OUT.
+
+    The table holds what each node holds: every node a module of its own.
+    """
+    for v in range(len(indptr) - 1):
+        if owner[v] == owner[v + 1]:
+            continue
+        for e in range(indptr[v], indptr[v + 1]):
+            u = near[e]
+            if owner[u] < owner[u + 1]:
+                weight[e] += shared_with_module(
+                    owner, group, amount, tie_indptr, tie_group, tie, v, u, n_groups, keys, held
+                )
+
+
+# Moving
+
+
+@jit
+def sum_modules(volume, cut, indptr, near, weight, owner, group, amount,
+                tie_indptr, tie_group, tie, self_shared, labels, keys, held,
+                n_groups, module_volume, module_cut, module_size):  # fmt: skip
+    """Volumes, cuts and sizes of modules, from scratch; the table has to be filled.
+
+    module_volume, module_cut, module_size: OUT.
+    """
+    module_volume[:] = 0.0
+    module_cut[:] = 0.0
+    module_size[:] = 0
+    for v in range(len(labels)):
+        x = labels[v]
+        module_volume[x] += volume[v]
+        inside = 0.0
+        for e in range(indptr[v], indptr[v + 1]):
+            if labels[near[e]] == x:
+                inside += weight[e]
+        if owner[v] < owner[v + 1]:
+            inside -= self_shared[v]
+            inside += shared_with_module(
+                owner, group, amount, tie_indptr, tie_group, tie, v, x, n_groups, keys, held
+            )
+        module_cut[x] += cut[v] - inside
+        module_size[x] += 1
+
+
+@jit
+def move_nodes(
+    indptr, near, weight, linked, volume, cut, owner, group, amount, tie_indptr, tie_group, tie,
+    self_shared, order, fence, home, log_total, floor, smallest, everywhere, may_open, may_empty,
+    only_single,
+    labels, module_volume, module_cut, module_size, active, keys, held,
+    common, touched, free,
+):  # fmt: skip
+    """Move each active node, in the given order, to its best module: one sweep.
+
+    Candidates are the modules that the node has an edge to, ``home`` of its groups (the module
+    that holds most of a group), an empty one if ``may_open``, and all modules if ``everywhere``.
+    A module is a candidate only for nodes with its fence, equal for all nodes of a module.
+    Ties go to the lowest number, and staying wins unless the gain exceeds ``smallest``.
+    labels, module_*, active, keys, held: IN/OUT. common (zeros), touched, free: scratch; free lists
+    empty modules. Returns the sum of the gains and the number of moves.
+    """
+    n, n_groups = len(labels), len(tie_indptr) - 1
+    module_fence = np.full(len(module_volume), -1, dtype=np.int64)
+    n_free = 0
+    for v in range(n):
+        module_fence[labels[v]] = fence[v]
+    for x in range(len(module_volume) - 1, -1, -1):
+        if module_size[x] == 0:
+            free[n_free] = x
+            n_free += 1
+    n_keys = fill_table(owner, group, amount, n_groups, labels, keys, held)
+    gained, n_moves = 0.0, 0
+    for at in range(n):
+        v = order[at]
+        if not active[v]:
+            continue
+        active[v] = False
+        x = labels[v]
+        if module_size[x] == 1 and not may_empty:
+            continue
+        if only_single and module_size[x] > 1:
+            continue
+        has_groups = owner[v] < owner[v + 1]
+        n_touched = 0
+        for e in range(indptr[v], indptr[v + 1]):
+            y = labels[near[e]]
+            if common[y] == 0.0:
+                # a sum may come back to zero: touched may then list a module twice, harmless
+                touched[n_touched] = y
+                n_touched += 1
+            common[y] += weight[e]
+        own = common[x]
+        if has_groups:
+            own -= self_shared[v]
+            own += shared_with_module(
+                owner, group, amount, tie_indptr, tie_group, tie, v, x, n_groups, keys, held
+            )
+        left_volume = module_volume[x] - volume[v]
+        left_cut = module_cut[x] - cut[v] + 2.0 * own
+        if module_size[x] == 1:
+            left_volume = left_cut = 0.0
+        stay = cost(module_volume[x], module_cut[x], log_total, floor)
+        stay -= cost(left_volume, left_cut, log_total, floor)
+        best, best_gain = x, smallest
+        best_volume = best_cut = 0.0
+        n_candidates = n_touched
+        if everywhere:
+            n_candidates += len(module_volume)
+        elif has_groups:
+            n_candidates += owner[v + 1] - owner[v]
+        opens = may_open and module_size[x] > 1 and n_free > 0
+        for c in range(n_candidates + opens):
+            if c < n_touched:
+                y = touched[c]
+            elif c == n_candidates:
+                y = free[n_free - 1]
+            elif everywhere:
+                y = c - n_touched
+            else:
+                y = home[group[owner[v] + c - n_touched]]
+            if y == x or y < 0:
+                continue
+            if c < n_candidates and (module_size[y] == 0 or module_fence[y] != fence[v]):
+                continue
+            shared = 0.0
+            if c < n_candidates:
+                shared = common[y]
+                if has_groups:
+                    shared += shared_with_module(
+                        owner, group, amount, tie_indptr, tie_group, tie, v, y, n_groups, keys, held
+                    )
+            new_volume = module_volume[y] + volume[v]
+            new_cut = module_cut[y] + cut[v] - 2.0 * shared
+            gain = stay + cost(module_volume[y], module_cut[y], log_total, floor)
+            gain -= cost(new_volume, new_cut, log_total, floor)
+            if gain > best_gain or (gain == best_gain and best != x and y < best):
+                best, best_gain = y, gain
+                best_volume, best_cut = new_volume, new_cut
+        for t in range(n_touched):
+            common[touched[t]] = 0.0
+        if best == x:
+            continue
+        if module_size[best] == 0:
+            n_free -= 1
+            module_fence[best] = fence[v]
+        module_volume[x], module_cut[x] = left_volume, left_cut
+        module_volume[best], module_cut[best] = best_volume, best_cut
+        module_size[x] -= 1
+        module_size[best] += 1
+        if module_size[x] == 0:
+            free[n_free] = x
+            n_free += 1
+        labels[v] = best
+        gained += best_gain
+        n_moves += 1
+        for e in range(owner[v], owner[v + 1]):
+            put_amount(keys, held, x, group[e], n_groups, -amount[e])
+            n_keys += put_amount(keys, held, best, group[e], n_groups, amount[e])
+        if 2 * n_keys > len(keys):  # keys of amounts that went away: clear them out
+            n_keys = fill_table(owner, group, amount, n_groups, labels, keys, held)
+        for e in range(indptr[v], indptr[v + 1]):
+            if labels[near[e]] != best:
+                active[near[e]] = True
+    return gained, n_moves
+
+
+@jit
+def find_homes(owner, group, amount, n_groups, labels, keys, held, home, most):
+    """For each group the module that holds most of it, the lowest on a tie. home: OUT."""
+    fill_table(owner, group, amount, n_groups, labels, keys, held)
+    home[:] = -1
+    most[:] = 0.0
+    for slot in range(len(keys)):
+        if keys[slot] == -1:
+            continue
+        x, g = keys[slot] // n_groups, keys[slot] % n_groups
+        if held[slot] > most[g] or (held[slot] == most[g] and x < home[g]):
+            home[g], most[g] = x, held[slot]
+
+
+# The next level
+
+
+@jit
+def aggregate_edges(
+    indptr, near, weight, linked, labels, members, member_indptr,
+    out_indptr, out_near, out_weight, out_linked, common, joined, touched,
+):  # fmt: skip
+    """Edges between modules, rows not sorted. Returns their number.
+
+    out_*: OUT, as long as the edges. common, joined (zeros), touched: scratch, one per module.
+    """
+    filled = 0
+    out_indptr[0] = 0
+    for x in range(len(member_indptr) - 1):
+        n_touched = 0
+        for m in range(member_indptr[x], member_indptr[x + 1]):
+            v = members[m]
+            for e in range(indptr[v], indptr[v + 1]):
+                y = labels[near[e]]
+                if y == x:
+                    continue
+                if joined[y] == 0:
+                    joined[y] = 1
+                    touched[n_touched] = y
+                    n_touched += 1
+                common[y] += weight[e]
+                if linked[e]:
+                    joined[y] = 2
+        for t in range(n_touched):
+            y = touched[t]
+            out_near[filled] = y
+            out_weight[filled] = common[y]
+            out_linked[filled] = joined[y] == 2
+            filled += 1
+            common[y] = 0.0
+            joined[y] = 0
+        out_indptr[x + 1] = filled
+    return filled

@@ -1,0 +1,502 @@
+"""How partitions of low structural entropy are found: merging, moving, and both on several levels.
+
+A `Level` is a graph of nodes: the rows, or the modules of a partition of the level below. The
+objective of a partition of modules is the objective of the partition of rows that it stands for, so
+that every operation works on every level.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from sidelight._kernels import entropy, merging
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# A change of the objective smaller than this is rounding: sums of a million terms of size one.
+SMALLEST = 1e-12
+
+
+class Ties(NamedTuple):
+    """The relation between groups of rows, one number for each pair of groups: CSR, symmetric."""
+
+    indptr: Ints
+    group: Ints
+    weight: Floats
+
+    @property
+    def n_groups(self) -> int:
+        """The number of groups."""
+        return len(self.indptr) - 1
+
+
+class Level(NamedTuple):
+    """Nodes with the edges of both graphs, and what each holds of every group of rows."""
+
+    indptr: Ints
+    near: NDArray[np.int32]
+    weight: Floats
+    linked: NDArray[np.bool_]
+    volume: Floats
+    cut: Floats
+    owner: Ints
+    group: Ints
+    amount: Floats
+    ties: Ties
+    total: float  # volume of the whole graph
+    floor: float  # the smallest volume whose logarithm is taken
+    constant: float  # the part of the objective that no partition changes, times the total
+
+    @property
+    def n_nodes(self) -> int:
+        """The number of nodes."""
+        return len(self.volume)
+
+    @property
+    def edges(self) -> tuple[Any, ...]:
+        """The first arguments of the kernels."""
+        return self.indptr, self.near, self.weight, self.linked
+
+    @property
+    def groups(self) -> tuple[Any, ...]:
+        """What nodes hold, and the relation between groups: arguments of the kernels."""
+        return self.owner, self.group, self.amount, *self.ties
+
+    def table(self) -> tuple[Ints, Floats]:
+        """An empty hash table for what modules hold of groups."""
+        size = 8 << len(self.group).bit_length()
+        return np.full(size, -1, dtype=np.int64), np.zeros(size)
+
+
+def first_level(
+    data: sparse.csr_array,
+    relation: sparse.csr_array,
+    group: Ints,
+    amount: Floats,
+    ties: Ties,
+) -> Level:
+    """The rows as nodes.
+
+    Parameters
+    ----------
+    data : csr_array
+        Similarities: symmetric, above zero, no diagonal.
+    relation : csr_array
+        What is said of single pairs of rows, beyond what their groups say: symmetric, no diagonal.
+    group, amount : ndarray of shape (n_samples,)
+        The group of each row, −1 for none, and what it counts there.
+    ties : Ties
+        The relation between groups.
+    """
+    n = data.shape[0]
+    degree = np.asarray(data.sum(axis=1)).ravel()
+    total = float(degree.sum()) or 1.0
+    positive = degree[degree > 0]
+    indptr, near, weight, linked = _both_graphs(data, relation)
+    owner = np.concatenate([[0], np.cumsum(group >= 0)]).astype(np.int64)
+    held = group[group >= 0].astype(np.int64), amount[group >= 0].astype(np.float64)
+    cut = degree + np.asarray(relation.sum(axis=1)).ravel()
+    cut = cut + _cut_between_groups(n, group, amount, ties)
+    return Level(
+        indptr, near, weight, linked, degree, cut, owner, *held, ties,
+        total, float(positive.min()) if len(positive) else 1.0,
+        -float((positive * np.log2(positive)).sum()),
+    )  # fmt: skip
+
+
+def _both_graphs(data: sparse.csr_array, relation: sparse.csr_array) -> tuple[Any, ...]:
+    """CSR rows of the sum of both graphs, sums of zero kept, and which entries are in ``data``."""
+    if not relation.nnz:
+        return (
+            data.indptr.astype(np.int64),
+            data.indices.astype(np.int32),
+            data.data.astype(np.float64),
+            np.ones(data.nnz, dtype=np.bool_),
+        )
+    parts = [g.tocoo() for g in (data, relation)]
+    row = np.concatenate([p.row for p in parts])
+    col = np.concatenate([p.col for p in parts])
+    value = np.concatenate([p.data for p in parts])
+    both = sparse.coo_array((value, (row, col)), shape=data.shape).tocsr()
+    flag = np.concatenate([np.ones(parts[0].nnz), np.zeros(parts[1].nnz)])
+    linked = sparse.coo_array((flag, (row, col)), shape=data.shape).tocsr()
+    both.sort_indices()
+    linked.sort_indices()
+    return (
+        both.indptr.astype(np.int64),
+        both.indices.astype(np.int32),
+        both.data,
+        linked.data > 0,
+    )
+
+
+def _cut_between_groups(n: int, group: Ints, amount: Floats, ties: Ties) -> Floats:
+    """What each row has in common with all other rows in the relation between groups."""
+    cut = np.zeros(n)
+    inside = group >= 0
+    if not inside.any():
+        return cut
+    g, a = group[inside], amount[inside]
+    size = np.bincount(g, a, minlength=ties.n_groups)
+    matrix = sparse.csr_array(
+        (ties.weight, ties.group, ties.indptr), shape=(ties.n_groups, ties.n_groups)
+    )
+    cut[inside] = a * (matrix @ size)[g] - a * a * matrix.diagonal()[g]
+    return cut
+
+
+# The objective
+
+
+class Modules(NamedTuple):
+    """Volume, cut and size of each module of a partition."""
+
+    volume: Floats
+    cut: Floats
+    size: Ints
+
+
+def modules_of(level: Level, labels: Ints, n_modules: int | None = None) -> Modules:
+    """The modules, summed from scratch."""
+    n_modules = level.n_nodes if n_modules is None else n_modules
+    found = Modules(np.empty(n_modules), np.empty(n_modules), np.empty(n_modules, dtype=np.int64))
+    keys, held = level.table()
+    entropy.fill_table(
+        level.owner, level.group, level.amount, level.ties.n_groups, labels, keys, held
+    )
+    entropy.sum_modules(
+        level.volume, level.cut, *level.edges[:3], *level.groups, _shared_inside(level), labels,
+        keys, held, level.ties.n_groups, *found,
+    )  # fmt: skip
+    return found
+
+
+def objective(level: Level, labels: Ints) -> float:
+    """L of Eq. 3.5 for a partition of the level's nodes, from its definition."""
+    found = modules_of(level, labels)
+    return costs_sum(level, found)
+
+
+def costs_sum(level: Level, found: Modules) -> float:
+    """L from the volumes and cuts of the modules."""
+    volume, cut = found.volume[found.size > 0], found.cut[found.size > 0]
+    own = np.where(volume > 0, volume, 1.0)
+    inside = volume * np.log2(own)
+    outside = cut * np.log2(np.maximum(volume, level.floor) / level.total)
+    return float((inside - outside).sum() + level.constant) / level.total
+
+
+def _shared_inside(level: Level) -> Floats:
+    out = np.zeros(level.n_nodes)
+    if len(level.group):
+        entropy.shared_inside(*level.groups, out)
+    return out
+
+
+# Merging
+
+
+def merge(
+    level: Level,
+    *,
+    n_wanted: int = 1,
+    only_gains: bool = True,
+    relation: Floats | None = None,
+) -> Ints:
+    """Merge connected nodes, best pair first; the module of each node, numbered from 0.
+
+    Parameters
+    ----------
+    level : Level
+        Every node starts as a module.
+    n_wanted : int, default=1
+        Stop when so many modules are left.
+    only_gains : bool, default=True
+        Stop also when no merger lowers the objective.
+    relation : ndarray, optional
+        For each edge its part in the constraints (beside the groups'): merge pairs that belong
+        together first.
+    """
+    n = level.n_nodes
+    must_first = relation is not None
+    room = len(level.near) // 2 + 64
+    near, weight, linked = (np.concatenate([a, np.zeros(room, dtype=a.dtype)])
+                            for a in level.edges[1:])  # fmt: skip
+    edge_ties = np.concatenate([relation, np.zeros(room)]) if must_first else np.empty(0)
+    if len(level.group):
+        keys, held = level.table()
+        everyone = np.arange(n)
+        entropy.fill_table(
+            level.owner, level.group, level.amount, level.ties.n_groups, everyone, keys, held
+        )
+        for target in (weight, edge_ties) if must_first else (weight,):
+            entropy.add_shared_edges(
+                level.indptr, near, *level.groups, level.ties.n_groups, keys, held, target
+            )
+    keys, held = level.table()
+    head, following = _linked_lists(level.owner)
+    parent = np.empty(n, dtype=np.int64)
+    merging.merge_modules(
+        level.indptr[:-1].copy(), np.diff(level.indptr), near, weight, linked, edge_ties,
+        len(level.near), level.volume.copy(), level.cut.copy(),
+        head, following, level.group, level.amount.copy(), np.diff(level.owner), *level.ties,
+        np.log2(level.total), level.floor, must_first, n_wanted,
+        -SMALLEST * level.total if only_gains else -np.inf,
+        parent, *(np.empty(n, dtype=t) for t in (np.int64, np.float64, np.int64, np.float64)),
+        *(np.empty(n, dtype=np.int64) for _ in range(3)), keys, np.empty(len(keys), dtype=np.int64),
+    )  # fmt: skip
+    return _roots(parent)
+
+
+def _linked_lists(owner: Ints) -> tuple[Ints, Ints]:
+    """The entries of each node as a chain: first entry, and the one after each entry."""
+    head = np.where(np.diff(owner) > 0, owner[:-1], -1)
+    following = np.arange(1, owner[-1] + 1)
+    following[owner[1:][np.diff(owner) > 0] - 1] = -1
+    return head, following
+
+
+def _roots(parent: Ints) -> Ints:
+    """Where each chain of parents ends, numbered by the first node that leads there."""
+    while True:
+        higher = parent[parent]
+        if np.array_equal(higher, parent):
+            break
+        parent = higher
+    return renumbered(parent)
+
+
+def renumbered(labels: Ints) -> Ints:
+    """The same partition with modules numbered by their first node."""
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    number = np.empty(len(first), dtype=np.int64)
+    number[np.argsort(first)] = np.arange(len(first))
+    return number[inverse]
+
+
+# Moving
+
+
+class Moved(NamedTuple):
+    """A partition after moving nodes, and the objective after each sweep."""
+
+    labels: Ints
+    history: list[float]
+
+
+def move(
+    level: Level,
+    labels: Ints,
+    *,
+    everywhere: bool = False,
+    may_open: bool = True,
+    may_empty: bool = True,
+    fence: Ints | None = None,
+    only_single: bool = False,
+    order: Ints | None = None,
+    max_sweeps: int = 300,
+    each_sweep: Callable[[], object] | None = None,
+) -> Moved:
+    """Move single nodes to better modules, sweep after sweep, until nothing gains.
+
+    Parameters
+    ----------
+    level : Level
+        The nodes.
+    labels : ndarray of shape (n_nodes,)
+        The module of each node to start from.
+    everywhere : bool, default=False
+        Try all modules for all nodes in every sweep, as published. Otherwise a node is tried only
+        where it has edges, and again only after a neighbour has moved.
+    may_open, may_empty : bool, default=True
+        Whether a node may leave for a module of its own, and whether the last node of a module may.
+    fence : ndarray of shape (n_nodes,), optional
+        Nodes with different values never share a module.
+    only_single : bool, default=False
+        Move only nodes that are alone.
+    order : ndarray of shape (n_nodes,), optional
+        The order of a sweep; 0, 1, … by default.
+    max_sweeps : int, default=300
+        The limit.
+    each_sweep : callable, optional
+        Called after each sweep; true ends the search.
+    """
+    n = level.n_nodes
+    labels = renumbered(labels)
+    n_slots = n if may_open else int(labels.max(initial=0)) + 1
+    modules = modules_of(level, labels, n_slots)
+    value = costs_sum(level, modules)
+    keys, held = level.table()
+    n_groups = level.ties.n_groups
+    home, most = np.full(n_groups, -1, dtype=np.int64), np.zeros(n_groups)
+    fences = np.zeros(n, dtype=np.int64) if fence is None else fence
+    active = np.ones(n, dtype=np.bool_)
+    widest = int(np.diff(level.indptr).max(initial=0))
+    scratch = (
+        np.zeros(n_slots),
+        np.empty(max(n_slots, widest), dtype=np.int64),
+        np.empty(n_slots, dtype=np.int64),
+    )
+    turns = np.arange(n) if order is None else order
+    own = _shared_inside(level)
+    history: list[float] = []
+    for _ in range(max_sweeps):
+        if n_groups and not only_single:
+            entropy.find_homes(
+                level.owner, level.group, level.amount, n_groups, labels, keys, held, home, most
+            )
+        if everywhere:
+            active[:] = True
+        gained, n_moves = entropy.move_nodes(
+            *level.edges, level.volume, level.cut, *level.groups, own, turns, fences, home,
+            np.log2(level.total), level.floor, SMALLEST * level.total, everywhere, may_open,
+            may_empty, only_single, labels, *modules, active, keys, held, *scratch,
+        )  # fmt: skip
+        value -= gained / level.total
+        history.append(value)
+        if (each_sweep is not None and each_sweep()) or not n_moves:
+            break
+    return Moved(renumbered(labels), history)
+
+
+# Levels
+
+
+def aggregate(level: Level, labels: Ints) -> Level:
+    """The modules of a partition, numbered from 0 without gaps, as the nodes of the next level."""
+    n = int(labels.max(initial=-1)) + 1
+    modules = modules_of(level, labels, n)
+    members = np.argsort(labels, kind="stable")
+    member_indptr = np.concatenate([[0], np.cumsum(modules.size)]).astype(np.int64)
+    indptr = np.empty(n + 1, dtype=np.int64)
+    near = np.empty(len(level.near), dtype=np.int32)
+    weight, linked = np.empty(len(near)), np.empty(len(near), dtype=np.bool_)
+    n_edges = entropy.aggregate_edges(
+        *level.edges, labels, members, member_indptr, indptr, near, weight, linked,
+        np.zeros(n), np.zeros(n, dtype=np.int8), np.empty(n, dtype=np.int64),
+    )  # fmt: skip
+    near, weight, linked = near[:n_edges], weight[:n_edges], linked[:n_edges]
+    by_row = np.lexsort((near, np.repeat(np.arange(n), np.diff(indptr))))
+    held = sparse.coo_array(
+        (level.amount, (np.repeat(labels, np.diff(level.owner)), level.group)),
+        shape=(n, max(level.ties.n_groups, 1)),
+    ).tocsr()
+    return level._replace(
+        indptr=indptr, near=near[by_row], weight=weight[by_row], linked=linked[by_row],
+        volume=modules.volume, cut=modules.cut,
+        owner=held.indptr.astype(np.int64), group=held.indices.astype(np.int64), amount=held.data,
+    )  # fmt: skip
+
+
+def climb(level: Level, labels: Ints, order: Ints | None = None) -> Ints:
+    """Move nodes, then parts of modules, then parts of these, until nothing gains on any level.
+
+    As in the Leiden algorithm, what moves on the next level are not whole modules but parts of
+    modules that hold together by themselves, so that a module can still be divided.
+    """
+    parts: list[Ints] = []
+    while True:
+        labels = move(level, labels, order=order).labels
+        part = move(
+            level, np.arange(level.n_nodes), fence=labels, only_single=True, max_sweeps=1,
+            order=order,
+        ).labels  # fmt: skip
+        n_parts = int(part.max(initial=-1)) + 1
+        if n_parts == level.n_nodes:
+            break
+        above = np.empty(n_parts, dtype=np.int64)
+        above[part] = labels
+        parts.append(part)
+        level, labels, order = aggregate(level, part), above, None
+    for part in reversed(parts):
+        labels = labels[part]
+    return renumbered(labels)
+
+
+def improve(
+    level: Level,
+    labels: Ints,
+    blocks: Ints,
+    *,
+    order: Ints | None = None,
+    fixed: bool = False,
+    max_rounds: int = 10,
+    each_round: Callable[[], object] | None = None,
+) -> Moved:
+    """Move blocks of rows that belong together, then single rows, in rounds until nothing gains.
+
+    A row alone cannot leave a group of a hundred that are held together by must-links, and so the
+    paper's search ends with far too many modules when there are many constraints.
+
+    Parameters
+    ----------
+    level : Level
+        The rows.
+    labels : ndarray of shape (n_samples,)
+        The partition to start from.
+    blocks : ndarray of shape (n_samples,)
+        Rows with the same number belong together; those of a block in one module move as one.
+    order : ndarray of shape (n_samples,), optional
+        The order of the first sweep over rows.
+    fixed : bool, default=False
+        Keep the number of modules.
+    max_rounds : int, default=10
+        The limit.
+    each_round : callable, optional
+        Called after each round; true ends the search.
+    """
+    value = objective(level, labels)
+    history = [value]
+    for _ in range(max_rounds):
+        joined = renumbered(labels * len(blocks) + blocks)
+        upper = np.empty(int(joined.max(initial=-1)) + 1, dtype=np.int64)
+        upper[joined] = labels
+        coarse = aggregate(level, joined)
+        if fixed:
+            new = move(coarse, upper, may_open=False, may_empty=False).labels[joined]
+            new = move(level, new, may_open=False, may_empty=False, order=order).labels
+        else:
+            new = climb(level, climb(coarse, upper)[joined], order)
+        new_value = objective(level, new)
+        if new_value < value:
+            labels = new
+        gained, value = value - new_value, min(value, new_value)
+        history.append(value)
+        if (each_round is not None and each_round()) or gained <= SMALLEST:
+            break
+    return Moved(labels, history)
+
+
+def merge_down(level: Level, labels: Ints, n_wanted: int) -> Ints:
+    """Merge modules, best pair first and also at a loss, until exactly so many are left.
+
+    Where no edges are left to merge along, all modules count as connected; beyond a thousand of
+    them, each with the largest alone.
+    """
+    labels = renumbered(labels)
+    top = aggregate(level, labels)
+    labels = merge(top, n_wanted=n_wanted, only_gains=False)[labels]
+    n = int(labels.max(initial=-1)) + 1
+    if n <= n_wanted:
+        return labels
+    top = aggregate(level, labels)
+    if n <= 1_000:
+        first, second = np.triu_indices(n, 1)
+    else:
+        second = np.delete(np.arange(n), top.volume.argmax())
+        first = np.full(n - 1, top.volume.argmax())
+    row = np.repeat(np.arange(n), np.diff(top.indptr))
+    rows = np.concatenate([row, first, second])
+    columns = np.concatenate([top.near, second, first])
+    weights = np.concatenate([top.weight, np.zeros(2 * len(first))])
+    edges = sparse.coo_array((weights, (rows, columns)), shape=(n, n)).tocsr()
+    edges.sort_indices()
+    top = top._replace(
+        indptr=edges.indptr.astype(np.int64), near=edges.indices.astype(np.int32),
+        weight=edges.data, linked=np.ones(edges.nnz, dtype=np.bool_),
+    )  # fmt: skip
+    return merge(top, n_wanted=n_wanted, only_gains=False)[labels]
