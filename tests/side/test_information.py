@@ -105,6 +105,21 @@ def test_disagreeing_labels_are_settled_by_weight_then_by_the_first_class():
     assert side.to_labels(unknown="").tolist() == ["b", "a", ""]
 
 
+@given(st.permutations(range(6)))
+def test_rounding_does_not_let_the_order_of_votes_decide(order):
+    # 0.1 + 0.2 + 0.3 and 0.3 + 0.2 + 0.1 are two numbers to a computer, and one to a person.
+    class_, weight = list("aaabbb"), [0.1, 0.2, 0.3, 0.3, 0.2, 0.1]
+    side = SideInformation.from_columns(
+        "label",
+        [0] * 6,
+        class_=[class_[k] for k in order],
+        weight=[weight[k] for k in order],
+        n_samples=1,
+    )
+    assert side.to_labels().tolist() == ["a"]
+    assert {side.classes[side.statements.class_code[k]] for k in side.conflicts().broken} == {"b"}
+
+
 def test_labels_of_several_vocabularies_are_not_mixed_up():
     ann = SideInformation.from_labels(["x", None], vocabulary="ann")
     bob = SideInformation.from_labels([None, "x"], vocabulary="bob")

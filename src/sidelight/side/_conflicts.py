@@ -190,10 +190,8 @@ def _winning_class(side: "SideInformation") -> Ints:
         return winner
     keys = (said.vocabulary[labels] + 1) * (int(members.max()) + 1) + members[labels]
     places, place = np.unique(keys, return_inverse=True)
-    shape = (len(places), len(side.classes))
-    winner[labels] = heaviest_class(place, said.class_code[labels], said.weight[labels], shape)[
-        place
-    ]
+    of_place = heaviest_class(place, said.class_code[labels], said.weight[labels], len(places))
+    winner[labels] = of_place[place]
     return winner
 
 

@@ -442,8 +442,7 @@ class SideInformation:
                 f"the labels use several vocabularies ({', '.join(used)}), which are not "
                 "comparable; choose one with only(vocabulary=[...])."
             )
-        shape = (self.n_samples, len(self.classes) or 1)
-        labels = heaviest_class(said.i, said.class_code, said.weight, shape)
+        labels = heaviest_class(said.i, said.class_code, said.weight, self.n_samples)
         labels.flags.writeable = False
         return labels
 

@@ -5,7 +5,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from sidelight.exceptions import SideInformationError
 from sidelight.side._names import Name, as_column, encode, is_missing, look_up
@@ -244,15 +243,18 @@ def distinct(values: Ints) -> Ints:
     return ordered[first]
 
 
-def heaviest_class(
-    row: Ints, class_code: Ints, weight: NDArray[np.float64], shape: tuple[int, int]
-) -> Ints:
+def heaviest_class(row: Ints, class_code: Ints, weight: NDArray[np.float64], n_rows: int) -> Ints:
     """For each row the class of the largest total weight: the lowest on a tie, −1 without votes."""
-    votes = sparse.coo_array((weight, (row, class_code)), shape=shape).tocsr()
-    voters = np.repeat(np.arange(shape[0]), np.diff(votes.indptr))
-    order = np.lexsort((-votes.indices, votes.data, voters))  # the winner comes last in each row
-    winner = np.full(shape[0], -1, dtype=np.int64)
-    winner[voters[order]] = votes.indices[order]
+    # Summed from the smallest weight on, so that rounding does not depend on who spoke first.
+    order = np.lexsort((weight, class_code, row))
+    row, class_code, weight = row[order], class_code[order], weight[order]
+    begin = np.flatnonzero((np.diff(row, prepend=-1) != 0) | (np.diff(class_code, prepend=-1) != 0))
+    winner = np.full(n_rows, -1, dtype=np.int64)
+    if len(begin):
+        total = np.add.reduceat(weight, begin)
+        row, class_code = row[begin], class_code[begin]
+        order = np.lexsort((-class_code, total, row))  # the winner comes last in each row
+        winner[row[order]] = class_code[order]
     return winner
 
 
