@@ -20,6 +20,7 @@ from sidelight import (
     MarkovAggregation,
     PartitionLevelKMeans,
     SideInformation,
+    StructuralEntropyClustering,
 )
 from sidelight.models import SideClusterer
 from sidelight.testing import checks
@@ -30,6 +31,7 @@ MODELS = [
     BayesianMixture(3),
     MarkovAggregation(3, n_init=2),
     PartitionLevelKMeans(3),
+    StructuralEntropyClustering(3),
 ]
 _SPARSE = "it takes an estimator with predict_proba and sparse X for a classifier: multi_class"
 EXPECTED_FAILURES = {  # {model name: {check name: reason}}
