@@ -110,5 +110,14 @@ def test_classes_are_matched_to_their_own_clusters(truth, data):
 def test_matching_breaks_ties_towards_the_lowest_and_leaves_strangers_unmatched():
     side = SideInformation.from_labels(["a", "b", "c", None])
     assert match_classes(side, [0, 0, 0, 1], 2).tolist() == [[0, -1, -1]]
+    assert match_classes(side, [-1, -1, -1, -1], 0).tolist() == [[-1, -1, -1]]
+    for n in (10, 100):  # every class has one row in every cluster
+        side = SideInformation.from_labels(np.repeat(np.arange(n), n))
+        assert match_classes(side, np.tile(np.arange(n), n), n).tolist() == [list(range(n))]
     crossed = SideInformation.from_labels(["a", "a", "b", "b"])
     assert match_classes(crossed, [0, 1, 0, 1], 2).tolist() == [[0, 1]]
+
+
+def test_a_huge_weight_does_not_hide_the_other_labels():
+    side = SideInformation.from_labels(["a", "b", "b", "c", "d"], weight=[1e12, 1, 2, 1, 1])
+    assert match_classes(side, [0, 1, 2, 3, 3], 4).tolist() == [[0, 2, 3, -1]]
