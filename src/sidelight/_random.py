@@ -1,8 +1,11 @@
 """One integer from whatever the user gave as ``random_state``, and all that is random from it."""
 
+from operator import index
 from typing import Any
 
 import numpy as np
+
+from sidelight.exceptions import SidelightError
 
 
 def draw_seed(random_state: Any) -> int:
@@ -13,7 +16,16 @@ def draw_seed(random_state: Any) -> int:
         return int(random_state.randint(2**31 - 1))
     if random_state is None:
         return int(np.random.default_rng().integers(2**63))
-    return int(random_state)
+    try:
+        seed = index(random_state)
+    except TypeError:
+        seed = -1
+    if seed < 0:
+        raise SidelightError(
+            f"random_state is {random_state!r}; give a whole number, 0 or more, a numpy Generator "
+            "or RandomState, or None for a fresh start each time."
+        )
+    return seed
 
 
 def as_generator(random_state: Any) -> np.random.Generator:

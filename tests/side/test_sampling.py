@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidelight.exceptions import SideInformationError
+from sidelight.exceptions import SideInformationError, SidelightError
 from sidelight.side import (
     CANNOT,
     LABEL,
@@ -416,3 +416,14 @@ def test_nothing_can_be_asked_of_nothing():
 def test_impossible_requests_are_refused(call, message):
     with pytest.raises(SideInformationError, match=message):
         call()
+
+
+@pytest.mark.parametrize("random_state", [1.5, "x", -1])
+def test_what_is_no_seed_is_refused(random_state):
+    with pytest.raises(SidelightError, match="random_state is .*a whole number, 0 or more"):
+        sample_labels(["a", "b"], 1, random_state=random_state)
+
+
+def test_a_number_of_classes_is_whole():
+    with pytest.raises(SideInformationError, match=r"a list of classes or a number, not 2\.0"):
+        sample_labels(["a", "b"], 1, classes=2.0, random_state=0)

@@ -541,7 +541,7 @@ def _choose_classes(
         raise SideInformationError("min_share goes with a number of classes drawn at random.")
     if classes is None:
         return np.arange(k)
-    if isinstance(classes, (str, bool)):
+    if isinstance(classes, (str, bool, float)):
         raise SideInformationError(f"classes is a list of classes or a number, not {classes!r}.")
     return _codes_of(truth, list(classes), "classes")
 
