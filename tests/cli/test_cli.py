@@ -1,93 +1,211 @@
 """The command line as a user meets it."""
 
+import csv
+import io
 import re
-import subprocess
-import sys
+import time
+from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from rich.console import Console
 
-from sidelight import SideInformation, __version__
+from sidelight import PartitionLevelKMeans, SideInformation, __version__
+from sidelight.cli import _app, _fit
 from sidelight.cli._app import app
+from sidelight.cli._models import registry
+from sidelight.cli._progress import Stages
 
 COMMANDS = [command.name or command.callback.__name__ for command in app.registered_commands]
-
-
-def run(*arguments):
-    """What ``sidelight`` prints and how it ends."""
-    return CliRunner().invoke(app, [str(a) for a in arguments])
-
-
-def shell(*arguments):
-    code = "from sidelight.cli import main; main()"
-    return subprocess.run(
-        [sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True
-    )
+README = Path(__file__).resolve().parents[2] / "README.md"
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_explains_itself(command):
+def test_every_command_explains_itself(run, command):
     result = run(command, "--help")
     assert result.exit_code == 0
     assert len(result.output) > 100
     assert command in run("--help").output
 
 
-def test_version_and_help_answer():
+def test_version_and_help_answer(run):
     assert run("--version").output.strip() == f"sidelight {__version__}"
-    assert "Exit codes" in run("--help").output
+    assert "Exit codes: 0 done; 1 done, and a check found conflicts; 2 failed" in " ".join(
+        run("--help").output.split()
+    )
 
 
-def test_a_typo_is_met_with_a_suggestion():
+def test_every_option_has_a_help_text(run):
+    import typer
+
+    group = typer.main.get_command(app)
+    for name, command in group.commands.items():
+        for parameter in command.params:
+            assert getattr(parameter, "help", None), f"{name}: {parameter.name}"
+
+
+def test_a_typo_is_met_with_a_suggestion(shell):
     result = shell("chek")
     assert result.returncode == 2
     assert "check" in result.stderr
 
 
-def test_check_finds_no_fault_with_consistent_statements(tmp_path):
-    side = SideInformation.from_pairs(must=[(0, 1)], cannot=[(1, 2)], n_samples=3)
-    side.write(tmp_path / "side.csv")
-    result = run("check", tmp_path / "side.csv", "--rows", 3, "--clusters", 2)
+@pytest.mark.parametrize(
+    ("error", "code", "told"),
+    [
+        (OSError("no room"), 2, "sidelight: no room"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (ZeroDivisionError("oops"), 3, "Traceback"),
+    ],
+)
+def test_exit_codes_are_those_of_the_help(monkeypatch, capsys, error, code, told):
+    def fail():
+        raise error
+
+    monkeypatch.setattr(_app, "app", fail)
+    with pytest.raises(SystemExit) as caught:
+        _app.main()
+    assert caught.value.code == code
+    assert told in capsys.readouterr().err
+
+
+def commands_of_the_readme():
+    """Every command in a console block of the README, with its continued lines joined."""
+    blocks = re.findall(r"```console\n(.*?)```", README.read_text(encoding="utf-8"), re.S)
+    lines = "".join(blocks).replace("\\\n", " ").splitlines()
+    return [line.removeprefix("$ ").split() for line in lines if line.startswith("$ sidelight")]
+
+
+def test_the_commands_of_the_readme_run_in_their_order(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    commands = commands_of_the_readme()
+    assert {words[1] for words in commands} >= {"data", "check", "fit", "models"}
+    for words in commands:
+        result = run(*words[1:])
+        # A check may find conflicts; that is what it is for.
+        assert result.exit_code in ((0, 1) if words[1] == "check" else (0,)), result.output
+    html = next(tmp_path.glob("*.html")).read_text(encoding="utf-8")
+    assert "data:image/png;base64," in html
+
+
+# models, data, convert, demo
+
+
+def test_models_lists_what_every_class_says_of_itself(run):
+    result = run("models")
     assert result.exit_code == 0
-    assert "no conflicts" in result.output
-    assert "2 clusters can keep every statement: yes" in result.output
+    for name, model in registry().items():
+        line = next(line for line in result.output.splitlines() if line.startswith(name + " "))
+        told = line.split()
+        assert told[1:5] == [
+            "yes" if kind in model.accepts else "-"
+            for kind in ("must", "cannot", "label", "not_label")
+        ]
+        assert told[5] in ("given", "limit", "found")
+        assert (told[6] == "yes") == hasattr(model, "predict_proba")
+        assert told[7] in ("found", "tolerated", "raises")
+    assert "SideClusterer" not in result.output
+    assert max(map(len, result.output.splitlines())) <= 100
 
 
-def test_check_explains_conflicts_with_the_users_ids_and_counts_annotators(tmp_path):
-    path = tmp_path / "side.csv"
-    path.write_text(
-        "kind,i,j,annotator\nmust,a1,b2,ann\nmust,b2,c3,bob\ncannot,a1,c3,\n", encoding="utf-8"
-    )
-    result = run("check", path)
-    assert result.exit_code == 1
-    assert "a1 and c3 are kept apart, yet a1 with b2 (must, ann), b2 with c3 (must, bob)" in (
-        result.output
-    )
-    assert re.search(r"ann +1 +0 +0 +0 +0", result.output)
-    assert re.search(r"\(not told\) +0 +1", result.output)
+def test_one_model_is_told_with_its_parameters(run):
+    result = run("models", "partition-level-kmeans")
+    assert "not must: Its objective punishes clusters that mix classes" in result.output
+    assert "n_clusters: The number of clusters; by default the number of labelled" in result.output
+    assert "scales:                 The time of an iteration grows with n d K" in result.output
+    for name, value in PartitionLevelKMeans().get_params().items():
+        assert f"{name}={value!r}" in result.output
 
 
-def test_a_missing_file_is_one_sentence_and_no_traceback(tmp_path):
-    result = shell("check", tmp_path / "nothing.csv")
-    assert result.returncode == 2
-    assert result.stderr.startswith("sidelight: ")
-    assert "nothing.csv" in result.stderr
-    assert "Traceback" not in result.stderr
+def test_data_lists_the_data_sets_and_writes_one_with_statements(run, shell, tmp_path):
+    listed = run("data")
+    assert listed.exit_code == 0
+    assert "wine" in listed.output
+    table, side = tmp_path / "iris.csv", tmp_path / "said.csv"
+    assert run("data", "iris", "--out", table, "--side", side).exit_code == 0
+    with open(table, newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 150
+    assert rows[149]["row"] == "149"
+    assert {row["class"] for row in rows} == {"setosa", "versicolor", "virginica"}
+    said = SideInformation.read(side, n_samples=150)
+    assert said.annotators == ("ann", "bob")
+    assert set(said.classes) <= {row["class"] for row in rows}
+    assert "--overwrite" in shell("data", "iris", "--out", table).stderr
+    assert "--out" in shell("data", "iris").stderr
+    assert "iris" in shell("data", "irsi", "--out", table).stderr
 
 
-def test_a_wrong_file_names_the_line(tmp_path):
-    path = tmp_path / "side.csv"
-    path.write_text("kind,i,j\nmust,0,1\nmsut,1,2\n", encoding="utf-8")
-    result = shell("check", path)
-    assert result.returncode == 2
-    assert "msut" in result.stderr
-    assert "line 3" in result.stderr
+def test_convert_keeps_every_statement(run, shell, tmp_path):
+    pairs = tmp_path / "pairs.txt"
+    pairs.write_text("1 2 ml\n2 3 cl\n")
+    target = tmp_path / "side.jsonl"
+    result = run("convert", pairs, target, "--from", "pairs", "--first-row", 1, "--rows", 4)
+    assert result.exit_code == 0, result.output
+    expected = SideInformation.from_pairs(must=[(0, 1)], cannot=[(1, 2)], n_samples=4)
+    assert SideInformation.read(target) == expected
+    assert run("convert", target, tmp_path / "side.csv").exit_code == 0
+    assert SideInformation.read(tmp_path / "side.csv", n_samples=4) == expected
+    assert "--overwrite" in shell("convert", target, tmp_path / "side.csv").stderr
 
 
-def test_the_demo_clusters_real_data_and_writes_what_it_names(tmp_path):
+def test_convert_finds_rows_by_the_ids_of_the_data(run, patients, mended, tmp_path):
+    target = tmp_path / "side.jsonl"
+    result = run("convert", mended, target, "--data", patients, "--id", "patient")
+    assert result.exit_code == 0, result.output
+    assert SideInformation.read(target).n_samples == 120
+
+
+def test_the_demo_clusters_real_data_and_writes_what_it_names(run, tmp_path):
     result = run("demo", "--out", tmp_path / "out")
     assert result.exit_code == 0, result.output
-    assert "with what they said" in result.output
-    for name in ("statements.csv", "demo.png"):
+    assert "statements are probably wrong" in result.output
+    for name in ("statements.csv", "demo.png", "report.html"):
         assert str(tmp_path / "out" / name) in result.output.replace("\n", "")
         assert (tmp_path / "out" / name).stat().st_size > 1000
+
+
+# Progress
+
+
+def console_of(terminal):
+    return Console(file=io.StringIO(), force_terminal=terminal, width=80)
+
+
+def fit_in_stages(console, patience):
+    with Stages(patience=patience, console=console) as stages, stages.stage("fitting a model"):
+        model = PartitionLevelKMeans(2, n_init=3, random_state=0).set_callbacks(stages)
+        model.fit([[0.0], [0.1], [5.0], [5.1]])
+        deadline = time.monotonic() + 10
+        while patience == 0 and not console.file.getvalue() and time.monotonic() < deadline:
+            time.sleep(0.01)
+    return console.file.getvalue()
+
+
+def test_progress_is_shown_when_it_takes_long_and_somebody_looks():
+    assert "fitting a model" in fit_in_stages(console_of(True), patience=0)
+
+
+def test_progress_is_silent_in_the_first_seconds_and_without_a_terminal():
+    assert fit_in_stages(console_of(True), patience=1000) == ""
+    assert fit_in_stages(console_of(False), patience=1e-9) == ""
+
+
+def test_the_bar_follows_the_starts_of_the_model(monkeypatch):
+    stages = Stages(console=console_of(True))
+    seen = []
+    monkeypatch.setattr(stages._bars, "update", lambda task, **what: seen.append(what))
+    with stages.stage("fitting"):
+        PartitionLevelKMeans(2, n_init=3, random_state=0).set_callbacks(stages).fit(
+            [[0.0], [0.1], [5.0], [5.1]]
+        )
+    assert seen[0] == {"total": 3}
+    assert seen.count({"advance": 1}) == 3
+
+
+def test_columns_named_twice_are_used_once(tmp_path):
+    from sidelight.datasets import read_table
+
+    (tmp_path / "t.csv").write_text("a,b,c\n1,2,3\n")
+    table = read_table(tmp_path / "t.csv")
+    assert _fit.choose_columns(table, [], ["b"], ["c"]) == ["a"]
+    assert _fit.choose_columns(table, ["c", "a", "c"], [], []) == ["c", "a"]

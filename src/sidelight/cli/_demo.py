@@ -10,48 +10,60 @@ if TYPE_CHECKING:
 
     from sidelight import SideInformation
 
-# Two people label handwritten digits; these are simulated, so that the demo knows the truth.
-_PEOPLE = {"ann": 0.97, "bob": 0.75}
+# The people are simulated, so that the demo can tell how well their mistakes are found.
+_PEOPLE = {"ann": 0.95, "bob": 0.65}
+_CULTIVARS = ("barolo", "grignolino", "barbera")
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the statements and the pictures.")] = Path(
-        "demo-output"
-    ),
+    out: Annotated[
+        Path, typer.Option(help="Folder for the statements, the picture and the report.")
+    ] = Path("demo-output"),
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
 ) -> None:
-    """Cluster handwritten digits with the help of two people, one of whom is often wrong."""
-    from sidelight import PartitionLevelKMeans, SideInformation
+    """Cluster wines with the help of two people, one of whom is often wrong, and say where."""
+    import numpy as np
+    from sklearn.preprocessing import StandardScaler
+
+    from sidelight import AnnotatedGaussianMixture, PartitionLevelKMeans, SideInformation
     from sidelight.datasets import load
+    from sidelight.report import Evidence
 
-    digits = load("digits")
-    X, y = digits.X, digits.y
-    side = statements_about(y, seed)
+    wine = load("wine")
+    X, y = StandardScaler().fit_transform(wine.X), np.array(_CULTIVARS)[wine.y]
+    typer.echo(f"1. The data: {len(y)} wines, {X.shape[1]} chemical measurements, standardised.\n")
+
     out.mkdir(parents=True, exist_ok=True)
-    side.write(out / "statements.csv", overwrite=True)
-    typer.echo(f"1. The data: {len(y):,} images of handwritten digits, 8 x 8 pixels.\n")
+    statements_about(y, seed, share=0.3).write(out / "statements.csv", overwrite=True)
+    side = SideInformation.read(out / "statements.csv", n_samples=len(y))
+    typer.echo(f"2. What two (simulated) people said is in {out / 'statements.csv'}:")
+    typer.echo(indented(f"{side}\n{side.conflicts(limit=3)}"))
 
-    typer.echo(f"2. What people said about them (simulated) is in {out / 'statements.csv'}:")
-    said = SideInformation.read(out / "statements.csv", n_samples=len(y))
-    typer.echo(indented(str(said)))
-    conflicts = said.conflicts(limit=3)
-    typer.echo(indented(str(conflicts)))
+    typer.echo("\n3. Clustering without asking, believing everything, and weighing it:")
+    alone = PartitionLevelKMeans(n_clusters=3, random_state=seed).fit(X)
+    usable = side.only(kind=["label", "cannot"])  # k-means of this kind knows no must-links
+    believing = PartitionLevelKMeans(n_clusters=3, random_state=seed).fit(X, side=usable)
+    weighing = AnnotatedGaussianMixture(n_clusters=3, random_state=seed).fit(X, side=side)
+    partitions = {
+        "k-means": alone.labels_,
+        "PartitionLevelKMeans": believing.labels_,
+        "AnnotatedGaussianMixture": weighing.labels_,
+    }
+    typer.echo(indented(score_table(y, side, partitions)))
 
-    typer.echo("\n3. Clustering without and with what they said:")
-    usable = said.only(kind=["label", "cannot"])
-    before = PartitionLevelKMeans(n_clusters=10, random_state=seed).fit(X)
-    after = PartitionLevelKMeans(n_clusters=10, random_state=seed).fit(X, side=usable)
-    partitions = {"k-means": before.labels_, "with what they said": after.labels_}
-    typer.echo(indented(score_table(y, said, partitions)))
-    typer.echo(indented(f"clusters are called {', '.join(map(str, after.cluster_names_))}"))
+    typer.echo("\n4. Who was right, as AnnotatedGaussianMixture sees it:")
+    typer.echo(indented(verdict(y, side, weighing)))
 
-    picture = out / "demo.png"
-    draw(picture, X, said, before.labels_, after)
-    typer.echo(f"\n4. The picture is {picture}.")
+    draw(out / "demo.png", X, side, alone.labels_, weighing)
+    evidence = Evidence.of(weighing, X, notes=["13 measurements of 178 wines, standardised."])
+    weighing.result_.report(
+        out / "report.html", X, feature_names=wine.feature_names, evidence=evidence, overwrite=True
+    )
+    typer.echo(f"\n5. A picture is in {out / 'demo.png'}, a report in {out / 'report.html'}.")
 
 
 def statements_about(
-    y: "NDArray[Any]", seed: int, *, share: float = 0.1, n_pairs: int = 60
+    y: "NDArray[Any]", seed: int, *, share: float, n_pairs: int = 60
 ) -> "SideInformation":
     """Two people of different accuracy look at a share of the rows: labels, and pairs of them."""
     import numpy as np
@@ -59,9 +71,9 @@ def statements_about(
     from sidelight.side import sample_labels, sample_pairs
 
     shown = sample_labels(y, share, random_state=seed).statements.i
-    seen = np.full(len(y), None if y.dtype == object else -1, dtype=y.dtype)  # nobody saw it
+    seen = np.full(len(y), None, dtype=object)  # None: nobody saw it
     seen[shown] = y[shown]
-    labels = sample_labels(seen, 0.7, annotators=_PEOPLE, random_state=seed)
+    labels = sample_labels(seen, 0.5, annotators=_PEOPLE, random_state=seed)
     pairs = sample_pairs(
         seen, n_must=n_pairs, n_cannot=n_pairs, annotators=_PEOPLE, random_state=seed
     )
@@ -87,19 +99,46 @@ def score_table(
     return "\n".join(lines)
 
 
+def verdict(y: "NDArray[Any]", side: "SideInformation", model: Any) -> str:
+    """How accurate people are and which statements are probably wrong, beside the truth."""
+    import numpy as np
+
+    wrong = side.violated(np.unique(y, return_inverse=True)[1])
+    suspect = np.flatnonzero(model.statement_error_ > 0.5)
+    lines = []
+    for code, name in enumerate(side.annotators):
+        own = side.statements.annotator == code
+        lines.append(
+            f"{name} is right in {model.annotator_accuracy_[name]:.0%} of the statements "
+            f"(in truth {1 - wrong[own].mean():.0%} of {own.sum()})"
+        )
+    found = int(wrong[suspect].sum())
+    lines.append(
+        f"{len(suspect)} statements are probably wrong, {found} of them rightly suspected; "
+        f"{int(wrong.sum())} are wrong in truth. The most suspect ones:"
+    )
+    most = suspect[np.argsort(-model.statement_error_[suspect], kind="stable")][:5]
+    lines += [f"  {side.describe(k)}: {model.statement_error_[k]:.1%}" for k in most.tolist()]
+    return "\n".join(lines)
+
+
 def draw(
     path: Path, X: "NDArray[Any]", side: "SideInformation", before: "NDArray[Any]", after: Any
 ) -> None:
     """What was said, and the clusters without and with it, side by side."""
+    import numpy as np
+
     from sidelight.report import new_figure, plot_clusters, project
 
     plane = project(X)
     figure = new_figure(3)
     said, without, with_it = figure.axes
-    plot_clusters(plane, side=side, title="what people said (red: contradicted)", ax=said)
-    plot_clusters(plane, before, title="without it", ax=without)
-    plot_clusters(plane, after.labels_, names=after.cluster_names_, title="with it", ax=with_it)
-    figure.savefig(path, dpi=70)
+    suspect = np.flatnonzero(after.statement_error_ > 0.5)
+    plot_clusters(plane, side=side, broken=suspect, title="what people said (red: probably wrong)", ax=said)
+    plot_clusters(plane, before, title="k-means, nobody asked", ax=without)
+    names = after.cluster_names_
+    plot_clusters(plane, after.labels_, names=names, title="with their help", ax=with_it)
+    figure.savefig(path, dpi=75)
 
 
 def indented(text: str) -> str:
