@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+import shlex
 import time
 from pathlib import Path
 
@@ -72,7 +73,9 @@ def commands_of_the_readme():
     """Every command in a console block of the README, with its continued lines joined."""
     blocks = re.findall(r"```console\n(.*?)```", README.read_text(encoding="utf-8"), re.S)
     lines = "".join(blocks).replace("\\\n", " ").splitlines()
-    return [line.removeprefix("$ ").split() for line in lines if line.startswith("$ sidelight")]
+    return [
+        shlex.split(line[2:], comments=True) for line in lines if line.startswith("$ sidelight")
+    ]
 
 
 def test_the_commands_of_the_readme_run_in_their_order(run, tmp_path, monkeypatch):
@@ -158,10 +161,10 @@ def test_convert_finds_rows_by_the_ids_of_the_data(run, patients, mended, tmp_pa
 def test_the_demo_clusters_real_data_and_writes_what_it_names(run, tmp_path):
     result = run("demo", "--out", tmp_path / "out")
     assert result.exit_code == 0, result.output
-    assert "statements are probably wrong" in result.output
-    for name in ("statements.csv", "demo.png", "report.html"):
-        assert str(tmp_path / "out" / name) in result.output.replace("\n", "")
-        assert (tmp_path / "out" / name).stat().st_size > 1000
+    for path in (tmp_path / "out").iterdir():
+        assert str(path) in result.output.replace("\n", "")
+        assert path.stat().st_size > 1000
+    assert {"statements.csv", "demo.png"} <= {path.name for path in (tmp_path / "out").iterdir()}
 
 
 # Progress

@@ -27,8 +27,7 @@ def data(
 ) -> None:
     """List the known data sets, or write one as a table with row ids and true classes.
 
-    The simulated people give labels, must-links and cannot-links; ann is right in 97 of 100 cases,
-    bob in 75.
+    The simulated people give labels, must-links and cannot-links; bob is often wrong.
     """
     if name is None:
         _list_all()

@@ -134,7 +134,9 @@ def draw(
     figure = new_figure(3)
     said, without, with_it = figure.axes
     suspect = np.flatnonzero(after.statement_error_ > 0.5)
-    plot_clusters(plane, side=side, broken=suspect, title="what people said (red: probably wrong)", ax=said)
+    plot_clusters(
+        plane, side=side, broken=suspect, title="what people said (red: probably wrong)", ax=said
+    )
     plot_clusters(plane, before, title="k-means, nobody asked", ax=without)
     names = after.cluster_names_
     plot_clusters(plane, after.labels_, names=names, title="with their help", ax=with_it)

@@ -116,6 +116,7 @@ def fit(
     chosen = find_model(model)
     parameters = set_up(chosen, settings or [], clusters, seed)
     estimator = build(chosen, parameters)
+    _check_files(side or [])
     _check_outputs(data, out, report, overwrite=overwrite, drawn=pictures, picture=picture)
     with Stages() as stages:
         with stages.stage(f"reading {data}"):
@@ -164,6 +165,12 @@ def fit(
 # Before the fit
 
 
+def _check_files(paths: Iterable[Path]) -> None:
+    for path in paths:
+        if not path.is_file():
+            raise SidelightError(f"{path}: there is no such file.")
+
+
 def _check_outputs(
     data: Path, out: Path, report: Path | None, *, overwrite: bool, drawn: bool, picture: str
 ) -> None:
@@ -192,7 +199,7 @@ def choose_columns(
     """The columns to cluster by, in the order of the table."""
     table.check_names([*columns, *drop])
     if columns:
-        return [name for name in columns if name not in drop]
+        return [name for name in dict.fromkeys(columns) if name not in drop]
     left_out = {*drop, *special, *table.aside}
     return [name for name in table.columns if name not in left_out]
 
@@ -216,16 +223,29 @@ def read_statements(path: Path, n_rows: int, ids: Any, **how: Any) -> "SideInfor
     from sidelight.exceptions import SideInformationError
     from sidelight.side import SideInformation
 
-    if not path.is_file():
-        raise SideInformationError(f"{path}: there is no such file.")
+    _check_files([path])
     try:
         return SideInformation.read(path, n_samples=n_rows, index=ids, **how)
     except SideInformationError as error:
-        if ids is None and "index=" in str(error):
-            raise SideInformationError(
-                f"{error} On the command line: --id COLUMN names the column with the ids."
-            ) from None
-        raise
+        hint = _about_ids(path, ids, str(error), how)
+        raise SideInformationError(f"{error}{hint}") from None
+
+
+def _about_ids(path: Path, ids: Any, problem: str, how: dict[str, Any]) -> str:
+    """Which ids are unknown, or that ids have to be told of; nothing for other problems."""
+    from sidelight.side import SideInformation
+
+    if ids is None:
+        told = " On the command line: --id COLUMN names the column of the data with the ids."
+        return told if "index=" in problem else ""
+    if "not in the index" not in problem:
+        return ""
+    mentioned = SideInformation.read(path, n_samples="infer", **how)
+    said = mentioned.statements  # where ids are numbers, the rows themselves are the ids
+    rows = {*said.i.tolist(), *said.j.tolist()} - {-1}
+    unknown = sorted({mentioned.row_name(row) for row in rows} - set(map(str, ids.tolist())))
+    more = f" and {len(unknown) - 10:,} more" if len(unknown) > 10 else ""
+    return f" The data has no row {', '.join(unknown[:10])}{more}."
 
 
 def fitting(
@@ -302,9 +322,17 @@ class _Fitted(NamedTuple):
 
 def _fitted(model: Any, X: "NDArray[Any]", known: "SideInformation") -> _Fitted:
     """The fitted model, and what it warned of, as sentences."""
+    from sidelight.exceptions import SideInformationError
+
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model.fit(X, side=known)
+        try:
+            model.fit(X, side=known)
+        except SideInformationError as error:
+            hint = " On the command line: --clusters, and --labels or --side."
+            raise SideInformationError(
+                f"{error}{hint if 'n_clusters' in str(error) else ''}"
+            ) from None
     told = dict.fromkeys(str(warning.message) for warning in caught)
     return _Fitted(model, [f"{text[:1].upper()}{text[1:]}" for text in told])
 
@@ -368,6 +396,9 @@ class Answer:
         for name, size in zip(result.cluster_names, result.sizes, strict=True):
             share = size / max(len(result.labels), 1)
             lines.append(f"  {name!s:{width}s}{size:10,d} rows{share:8.1%}")
+        clashes = len(result.side.conflicts(limit=0).broken)
+        if clashes:
+            lines += ["", f"{clashes:,} statements contradict others; 'sidelight check' explains."]
         broken = result.broken()
         if broken:
             lines += ["", f"{len(broken):,} statements are broken, the first ones:"]

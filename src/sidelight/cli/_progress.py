@@ -48,10 +48,11 @@ class Stages:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._timer.cancel()
-        if self._visible and self._timer.ident is not None:
+        if self._visible:
+            self._timer.cancel()
             self._timer.join()
-        self._bars.stop()
+        if self._bars.live.is_started:
+            self._bars.stop()
 
     @contextmanager
     def stage(self, description: str) -> Iterator[None]:

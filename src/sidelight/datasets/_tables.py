@@ -193,7 +193,10 @@ class Table:
             if name in one_hot:
                 continue
             if isinstance(cells, list):
-                text.append(f"{name!r} holds text ({_listed(_first_texts(cells), 3, quote=True)})")
+                own = len(set(cells)) == self.n_rows > 1
+                hint = f", another in each row: row ids? Then --id {name}" if own else ""
+                shown = _listed(_first_texts(cells), 3, quote=True)
+                text.append(f"{name!r} holds text ({shown}{hint})")
                 continue
             gaps = np.flatnonzero(np.isnan(cells))
             if len(gaps) == self.n_rows:

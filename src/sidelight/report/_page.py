@@ -161,7 +161,7 @@ def _told(value: Any) -> Any:
 
 def _is_figure(value: Any) -> bool:
     """Whether a cell is a number, in words too: 1,024 or 12 %, or a dash for none."""
-    return str(value).strip("+−–-0123456789., %e") == ""
+    return str(value).strip("+−–-0123456789., %e>") == ""
 
 
 def _list(items: Iterable[Any]) -> _Html:
@@ -169,7 +169,9 @@ def _list(items: Iterable[Any]) -> _Html:
 
 
 def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.0f} %"
+    if share is None:
+        return "–"
+    return "> 99 %" if 0.995 <= share < 1 else f"{100 * share:.0f} %"
 
 
 def _figure_number(value: float) -> str:

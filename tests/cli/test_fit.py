@@ -1,0 +1,227 @@
+"""From a table to clusters and a page, as an analyst does it."""
+
+import csv
+import shlex
+
+import numpy as np
+import pytest
+
+from sidelight.cli._models import find_model
+
+
+def rows_of(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def failed(shell, *arguments):
+    """The one sentence that a failing command prints."""
+    result = shell(*arguments)
+    assert result.returncode == 2, result.stderr
+    assert result.stderr.startswith("sidelight: ")
+    assert "Traceback" not in result.stderr
+    return result.stderr
+
+
+def test_every_problem_of_a_first_try_is_a_sentence_that_names_the_rows(
+    shell, patients, said, tmp_path
+):
+    """The way of a new user: table, ids, statements, each mended after its message."""
+    out = tmp_path / "out.csv"
+    begin = ("fit", patients, "--side", said, "--model", "PartitionLevelKMeans", "--out", out)
+    message = failed(shell, *begin)
+    assert "--id patient" in message
+    assert "'town' holds text ('Bonn', 'Rome')" in message
+    message = failed(shell, *begin, "--id", "patient", "--drop", "known")
+    assert "'crp' has 2 missing values (row p007, p041)" in message
+    assert "'pressure' has 1 missing value (row p063)" in message
+    ready = (*begin, "--id", "patient", "--drop", "town", "--drop", "known", "--impute", "median")
+    message = failed(shell, *ready)
+    assert "line 12 (must p090 p999)" in message
+    assert "no row p999" in message
+    assert not out.exists()
+
+
+def test_the_output_is_the_input_with_four_more_columns_at_most(
+    run, patients, mended, tmp_path, short_enough
+):
+    out = tmp_path / "out.csv"
+    result = run("fit", patients, "--side", mended, "--out", out, *short_enough)
+    assert result.exit_code == 0, result.output
+    before, after = rows_of(patients), rows_of(out)
+    added = {"cluster", "cluster_name", "suspect"}
+    assert set(after[0]) - set(before[0]) == added  # this model gives no probabilities
+    assert [{k: v for k, v in row.items() if k not in added} for row in after] == before
+    assert {row["cluster_name"] for row in after} == {"mild", "severe", "stable"}
+    assert after[1]["cluster_name"] == "stable"
+    assert {row["cluster"] for row in after} == {"0", "1", "2"}
+    for told in ("standardised", "3 missing values", "(must) were left out", str(out)):
+        assert told in result.output.replace("\n", " ")
+
+
+def test_confidence_and_suspects_come_from_models_that_have_them(run, patients, said, tmp_path):
+    path = tmp_path / "wrong.csv"
+    lines = [line for line in said.read_text().splitlines() if "p999" not in line]
+    path.write_text("\n".join([*lines, "must,p010,p060,,bob"]) + "\n")
+    out = tmp_path / "out.csv"
+    result = run(
+        *("fit", patients, "--side", path, "--out", out, "--id", "patient", "--drop", "town"),
+        *("--drop", "known", "--impute", "mean", "--model", "annotated-gaussian_mixture"),
+    )
+    assert result.exit_code == 0, result.output
+    rows = {row["patient"]: row for row in rows_of(out)}
+    assert all(0 <= float(row["confidence"]) <= 1 for row in rows.values())
+    assert np.mean([float(row["confidence"]) for row in rows.values()]) > 0.8
+    assert rows["p010"]["suspect"] == rows["p060"]["suspect"] == "1"
+    assert rows["p100"]["suspect"] == "0"
+    assert "p010 with p060 (must, bob)" in result.output
+    assert "contradict others" in result.output
+
+
+def test_labels_of_a_column_join_the_statements(run, patients, tmp_path):
+    out = tmp_path / "out.tsv"
+    result = run(
+        *("fit", patients, "--labels", "known", "--drop", "town", "--drop", "patient"),
+        *("--impute", "median", "--model", "partitionlevelkmeans", "--out", out),
+    )
+    assert result.exit_code == 0, result.output
+    header, first, *_ = out.read_text().splitlines()
+    assert header.split("\t")[-2:] == ["cluster_name", "suspect"]
+    assert first.split("\t")[-2:] == ["stable", "0"]
+
+
+def test_parquet_and_arrays_come_in_and_go_out(run, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    X = np.repeat([[0.0, 1.0], [9.0, 5.0]], 10, axis=0) + np.arange(20)[:, None] / 100
+    np.save(tmp_path / "x.npy", X)
+    common = ("--model", "PartitionLevelKMeans", "--clusters", 2)
+    assert run("fit", tmp_path / "x.npy", *common, "--out", tmp_path / "y.parquet").exit_code == 0
+    table = parquet.read_table(tmp_path / "y.parquet")
+    assert table.column_names == ["x0", "x1", "cluster", "cluster_name", "suspect"]
+    np.testing.assert_array_equal(table["x0"], X[:, 0])
+    again = ("fit", tmp_path / "y.parquet", *common, "--columns", "x1")
+    result = run(*again, "--prefix", "second_", "--out", tmp_path / "z.parquet")
+    assert result.exit_code == 0, result.output
+    assert "second_cluster" in parquet.read_table(tmp_path / "z.parquet").column_names
+
+
+def test_nothing_is_overwritten_unless_asked_and_it_is_said_before_the_work(
+    shell, run, patients, mended, tmp_path, short_enough
+):
+    out, page = tmp_path / "out.csv", tmp_path / "page.html"
+    out.write_text("mine")
+    begin = ("fit", patients, "--side", mended, *short_enough)
+    assert "--overwrite" in failed(shell, *begin, "--out", out)
+    assert "data itself" in failed(shell, *begin, "--out", patients, "--overwrite")
+    assert "folder that is not there" in failed(shell, *begin, "--out", tmp_path / "no" / "o.csv")
+    named = ("--out", tmp_path / "o.csv", "--report", tmp_path / "page.pdf")
+    assert "name it .html" in failed(shell, *begin, *named)
+    assert out.read_text() == "mine"
+    done = run(*begin, "--out", out, "--report", page, "--no-pictures", "--overwrite")
+    assert done.exit_code == 0, done.output
+    assert out.read_text() != "mine"
+
+
+def test_the_report_names_clusters_columns_and_the_command_that_repeats_it(
+    run, patients, mended, tmp_path, short_enough
+):
+    out, page = tmp_path / "out.csv", tmp_path / "page.html"
+    result = run(
+        *("fit", patients, "--side", mended, "--out", out, "--report", page, *short_enough),
+        *("--stability", 2, "--truth", "town", "--title", "A <b>bold</b> title"),
+    )
+    assert result.exit_code == 0, result.output
+    html = page.read_text(encoding="utf-8")
+    for told in ("severe", "crp", "Stability over seeds", "Against the given classes", "p999"):
+        assert (told in html) == (told != "p999")
+    assert "A &lt;b&gt;bold&lt;/b&gt; title" in html
+    assert "sidelight fit" in html
+    command = html.split("<pre>")[1].split("</pre>")[0].replace("&#x27;", "'").replace("&lt;", "<")
+    words = shlex.split(command.replace("&gt;", ">"))
+    first = out.read_bytes()
+    again = run(*words[1:], "--overwrite")
+    assert again.exit_code == 0, again.output
+    assert out.read_bytes() == first
+
+
+def test_kinds_that_a_model_cannot_use_are_refused_with_the_models_that_can(
+    shell, patients, mended, tmp_path, short_enough
+):
+    strict = [word for word in short_enough if word != "--use-what-fits"]
+    out = ("--out", tmp_path / "o.csv")
+    message = failed(shell, "fit", patients, "--side", mended, *strict, *out)
+    assert "AnnotatedGaussianMixture" in message
+    assert "p002 with p003 (must, ann)" in message
+    assert "--use-what-fits" in message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--model", "PartitionLevelKMean"], "Did you mean PartitionLevelKMeans?"),
+        (["--set", "n_int=3"], "Did you mean 'n_init'? It has n_clusters, side_weight"),
+        (["--set", "n_init"], "parameter=value"),
+        (["--set", "n_init=0"], "'n_init' parameter of PartitionLevelKMeans must be an int"),
+        (["--set", "n_clusters=3"], "--clusters or --set n_clusters="),
+        (["--columns", "agee"], "Did you mean 'age'?"),
+        (["--drop", "agee"], "Did you mean 'age'?"),
+        (["--id", "town"], "more than one row: Bonn, Rome"),
+        (["--side", "nowhere.csv"], "nowhere.csv: there is no such file"),
+        (["--out", "out.xlsx"], "out.xlsx: a table is written as one of .csv, .tsv, .parquet"),
+    ],
+)
+def test_mistakes_are_met_with_what_is_allowed(shell, patients, tmp_path, arguments, told):
+    usual = ["--model", "PartitionLevelKMeans", "--clusters", "3", "--out", tmp_path / "o.csv"]
+    assert told in failed(shell, "fit", patients, *usual, *arguments)
+
+
+def test_without_a_number_of_clusters_the_option_is_named(shell, patients, tmp_path):
+    usual = ["--model", "PartitionLevelKMeans", "--out", tmp_path / "o.csv", "--columns", "age"]
+    assert "--clusters" in failed(shell, "fit", patients, *usual)
+
+
+def test_statements_by_id_need_the_id_column(shell, patients, mended, tmp_path):
+    usual = ["--model", "PartitionLevelKMeans", "--out", tmp_path / "o.csv", "--columns", "age"]
+    assert "--id COLUMN" in failed(shell, "fit", patients, *usual, "--side", mended)
+
+
+@pytest.mark.parametrize(("scale", "told"), [("minmax", "from 0 to 1"), ("none", "own units")])
+def test_the_scaling_is_said(run, patients, tmp_path, scale, told):
+    usual = ["--model", "PartitionLevelKMeans", "--out", tmp_path / "o.csv", "--columns", "age"]
+    result = run("fit", patients, *usual, "--clusters", 2, "--scale", scale)
+    assert result.exit_code == 0, result.output
+    assert told in result.output
+
+
+def test_one_hot_columns_join_the_numbers(run, patients, tmp_path):
+    usual = ["--model", "PartitionLevelKMeans", "--out", tmp_path / "o.csv", "--columns", "age"]
+    result = run("fit", patients, *usual, "--clusters", 2, "--one-hot", "town")
+    assert result.exit_code == 0, result.output
+    assert "clustered by 3 columns" in result.output
+
+
+def test_what_a_model_warns_of_is_a_sentence(run, tmp_path):
+    (tmp_path / "same.csv").write_text("x\n1\n1\n1\n2\n")
+    usual = ["--model", "PartitionLevelKMeans", "--out", tmp_path / "o.csv"]
+    result = run("fit", tmp_path / "same.csv", *usual, "--clusters", 3)
+    assert result.exit_code == 0, result.output
+    assert "Found 2 clusters where 3 were asked for" in result.output
+
+
+@pytest.mark.parametrize(
+    "name", ["partitionlevelkmeans", "partition-level-kmeans", "Partition_Level_KMeans"]
+)
+def test_names_of_models_are_forgiving(name):
+    assert find_model(name).__name__ == "PartitionLevelKMeans"
+
+
+def test_settings_are_python_values_or_texts(run, patients, tmp_path):
+    page = tmp_path / "page.html"
+    result = run(
+        *("fit", patients, "--columns", "age", "--model", "PartitionLevelKMeans", "--clusters", 2),
+        *("--set", "side_weight=0.5", "--set", "init=k-means++", "--out", tmp_path / "o.csv"),
+        *("--report", page, "--no-pictures"),
+    )
+    assert result.exit_code == 0, result.output
+    assert "init=&#x27;k-means++&#x27;" in page.read_text()
+    assert "side_weight=0.5" in page.read_text()
