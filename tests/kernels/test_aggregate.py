@@ -66,23 +66,32 @@ def kernel_changes(chain, units, state, u, beta):
     inner, mass = search.unit_masses(chain, units)
     change, out, column = np.zeros(K), np.zeros(K), np.zeros(n)
     into = out if chain.is_reversible else np.zeros(K)
-    small = np.zeros((2 * K + 2, K))
+    flows, small = np.zeros((2, K)), np.zeros((5, K * K + 3 * K))
     fixed = (units.members, units.span, inner, mass, u, state.labels[u], beta)
     joints = (state.R, state.T, state.Q, state.hQ, state.p)
     if chain.is_dense:
         logs, inverse = np.empty_like(state.R), np.empty_like(state.R)
         for k in range(K):
-            kernels.refresh_logs(state.R, k, logs, inverse)
+            kernels.refresh_logs(state.R[:, k], logs[:, k], inverse[:, k], np.empty(n))
         kernels.changes_dense(
             chain.Jt, *fixed, chain.is_reversible, *joints, logs, inverse,
-            change, out, into, column, small, np.zeros((2, kernels.LANES)),
+            change, out, into, column, flows, small, np.zeros((2, kernels.LANES)),
         )  # fmt: skip
     else:
         kernels.changes_sparse(
             *chain.Jt, *fixed, chain.is_reversible, *joints,
-            change, out, into, column, np.zeros(n, dtype=np.int64), small,
+            change, out, into, column, np.zeros(n, dtype=np.int64), flows, small,
         )  # fmt: skip
     return change - change[state.labels[u]]
+
+
+def test_logarithms_are_exact():
+    values = np.concatenate([10.0 ** -np.arange(300), np.random.default_rng(0).random(1000), [2.0]])
+    logs, scratch = np.empty((2, len(values)))
+    kernels.log2_all(values, logs, scratch)
+    np.testing.assert_allclose(logs, np.log2(values), rtol=4e-16, atol=4e-16)
+    kernels.log2_all(np.zeros(3), logs[:3], scratch[:3])
+    assert (0.0 * logs[:3] == 0).all()
 
 
 @pytest.mark.parametrize("beta", BETAS)

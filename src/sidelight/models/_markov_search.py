@@ -368,8 +368,9 @@ def sweep(
         )
     logs, inverse = np.empty_like(state.R), np.empty_like(state.R)
     if beta != 0.5:
+        scratch = np.empty(chain.n_states)
         for k in range(len(state.p)):
-            kernels.refresh_logs(state.R, k, logs, inverse)
+            kernels.refresh_logs(state.R[:, k], logs[:, k], inverse[:, k], scratch)
     return int(
         kernels.sweep_dense(
             chain.J, chain.Jt, units.members, units.span, inner, mass, *said, *how, *joint,

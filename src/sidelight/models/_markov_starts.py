@@ -18,6 +18,7 @@ Ints = NDArray[np.int64]
 # to see the whole, and enough of them to draw any boundary.
 _COARSE = 20
 _COARSE_STARTS = 10
+_STRONGEST = 20  # transitions of a state that a dense chain keeps for this
 _MOST_STEPS = 50  # along which a given label reaches rows without one
 
 
@@ -149,13 +150,14 @@ def coarse_start(
 
 
 def _sparsified(chain: Chain) -> Chain:
-    """The chain in CSR form, symmetric, weak transitions left out: good enough for a start."""
+    """The chain in CSR form, symmetric, its weak transitions left out: enough for a start."""
     if not chain.is_dense and chain.is_reversible:
         return chain
     J = (chain.matrix() + chain.matrix(transposed=True)) / 2
     if chain.is_dense:
-        weak = 1e-3 * J.max(axis=1)
-        J[np.minimum(weak[:, None], weak) > J] = 0.0
+        n_kept = min(_STRONGEST + 1, chain.n_states)  # the state itself is one of them
+        weakest = np.partition(J, -n_kept, axis=1)[:, -n_kept]
+        J[np.minimum(weakest[:, None], weakest) > J] = 0.0
     return _of_joint(sparse.csr_array(J / J.sum()))
 
 
