@@ -118,3 +118,56 @@ def annotated_objective(
     else:
         about = (MUST, CANNOT, LABEL, NOT_LABEL)
     return value + bernoulli_part(side, labels, n_clusters, cluster_of, given, about)
+
+
+def statement_errors(X, side, labels, means, variances, cluster_of, accuracy):
+    """For each statement the probability that it is wrong, by enumerating the clusters of its rows.
+
+    accuracy: the annotators' accuracies as a model reports them, or as they are given (given=True).
+    """
+    said = side.statements
+    n_clusters = len(means)
+    names = (*side.annotators, None)
+    errors = []
+    for t in range(side.n_statements):
+        rows = sorted({int(said.i[t]), int(said.j[t])} - {-1})
+        weights = {True: 0.0, False: 0.0}
+        for clusters in np.ndindex(*(n_clusters,) * len(rows)):
+            trial = labels.copy()
+            trial[rows] = clusters
+            log_weight = sum(
+                -0.5 * ((X[i] - means[trial[i]]) ** 2 / variances[trial[i]]).sum()
+                - 0.5 * X.shape[1] * np.log(variances[trial[i]])
+                for i in rows
+            )
+            for u in range(side.n_statements):
+                if u != t and {int(said.i[u]), int(said.j[u])} & set(rows) and said.weight[u]:
+                    p = accuracy[names[said.annotator[u]]]
+                    log_weight += _log_statement(side, u, trial, cluster_of, p, n_clusters)
+            weights[bool(agrees(side, t, trial, cluster_of))] += np.exp(log_weight)
+        agreed = sum(
+            said.weight[u]
+            for u in range(side.n_statements)
+            if u != t
+            and said.annotator[u] == said.annotator[t]
+            and agrees(side, u, labels, cluster_of)
+        )
+        others = sum(
+            said.weight[u]
+            for u in range(side.n_statements)
+            if u != t and said.annotator[u] == said.annotator[t]
+        )
+        p = (agreed + 2) / (others + 3)
+        wrong = (1 - p) ** said.weight[t] * weights[False]
+        if said.kind[t] == LABEL:
+            wrong /= max(n_clusters - 1, 1) ** said.weight[t]
+        errors.append(wrong / (wrong + p ** said.weight[t] * weights[True]))
+    return np.array(errors)
+
+
+def _log_statement(side, u, labels, cluster_of, p, n_clusters):
+    said = side.statements
+    if agrees(side, u, labels, cluster_of):
+        return said.weight[u] * np.log(p)
+    wrong = (1 - p) / ((n_clusters - 1) if said.kind[u] == LABEL else 1)
+    return said.weight[u] * np.log(wrong)

@@ -121,7 +121,15 @@ def test_sweeps_and_compound_moves_gain_what_they_say(annotation_model, accuracy
     work = (search.targets, search.state, search.scratch)
     steps = [
         lambda: kernels.relocate_rows(
-            search.rows, search.order, *case.fixed()[1:], 1e-10, 1, *work[1:]
+            search.rows,
+            search.order,
+            *case.fixed()[1:],
+            1e-10,
+            3.0,
+            True,
+            1,
+            search.margin,
+            *work[1:],
         )[:2],
         lambda: kernels.swap_chains(
             search.rows, search.order, *case.fixed()[1:], 1e-10, True, 256, *work

@@ -21,9 +21,12 @@ from sidelight._kernels._jit import jit
 # The annotated rows. Row i has the entries span[i]:span[i + 1], sorted by who said them: with a
 # partner (a pair) or with partner -1 and a column (a label). pull > 0 draws the row to the cluster
 # of the partner or column, pull < 0 pushes it away; bonus is what a right label earns beyond that.
-# who is the annotator, or -1 for the edges of the block models. loops (n, 2) are self pairs, by
-# layer, as they stand on the diagonal of the graph (twice their weight).
-Rows = namedtuple("Rows", ["X", "span", "partner", "column", "pull", "bonus", "who", "loops"])
+# who is the annotator, or -1 for the edges of the block models. tie is the sign of pull (of -pull
+# for liars, 0 for those who guess). loops (n, 2) are self pairs, by layer, as they stand on the
+# diagonal of the graph (twice their weight).
+Rows = namedtuple(
+    "Rows", ["X", "span", "partner", "column", "pull", "bonus", "who", "tie", "loops"]
+)
 
 # The statements, each once; constant (E, 2) are those that no partition can change.
 Said = namedtuple(
@@ -444,11 +447,15 @@ def move_row(rows, cluster_of, model, state, i, to, scratch):
 
 
 @jit
-def relocate_rows(rows, order, cluster_of, model, tolerance, max_sweeps, state, scratch):
+def relocate_rows(
+    rows, order, cluster_of, model, tolerance, patience, full, max_sweeps, margin, state, scratch
+):
     """Move each row, in the given order, to its best cluster, until none gains above tolerance.
 
-    A cluster keeps at least model.min_size rows. Ties go to the lowest cluster. state: OUT.
-    Returns (gain of the objective, moves, tests).
+    A cluster keeps at least model.min_size rows. Ties go to the lowest cluster. margin (n): OUT,
+    what the best move of each row would have lost when it was last looked at. Rows that would have
+    lost more than ``patience``, and whose partners stayed, are looked at in full sweeps only; the
+    last sweep of all is full. state: OUT. Returns (gain of the objective, moves, tests).
     """
     n_clusters = state.counts.shape[0]
     total = 0.0
@@ -460,23 +467,28 @@ def relocate_rows(rows, order, cluster_of, model, tolerance, max_sweeps, state, 
         for t in range(order.shape[0]):
             i = order[t]
             own = state.labels[i]
-            if state.counts[own] <= model.min_size:
+            if state.counts[own] <= model.min_size or (margin[i] > patience and not full):
                 continue
             move_gains(rows, cluster_of, model, state, i, every, scratch)
             n_tests += n_clusters - 1
             best = own
-            highest = tolerance
+            highest = -np.inf
             for k in range(n_clusters):
                 if k != own and scratch.gain[k] > highest:
                     best = k
                     highest = scratch.gain[k]
-            if best != own:
+            margin[i] = -highest
+            if highest > tolerance:
                 move_row(rows, cluster_of, model, state, i, best, scratch)
                 total += highest
                 moved += 1
+                for u in range(rows.span[i], rows.span[i + 1]):
+                    if rows.partner[u] >= 0:
+                        margin[rows.partner[u]] = 0.0
         n_moves += moved
-        if moved == 0:
+        if moved == 0 and full:
             break
+        full = moved == 0
     return total, n_moves, n_tests
 
 
@@ -511,22 +523,23 @@ def try_together(rows, cluster_of, model, tolerance, n, targets, state, scratch)
 def move_chunklets(
     rows, cluster_of, model, tolerance, chunk_span, chunk_rows, targets, state, scratch
 ):
-    """Move each chunklet (rows tied by must-links) as a whole to its best cluster. state: OUT.
+    """Gather each chunklet (rows tied by must-links) that is scattered in one cluster. state: OUT.
 
-    targets is work space, as long as the annotated rows. Returns (gain, moves).
+    One that is together already is a chain without cannot-links: see ``swap_chains``. targets is
+    work space, as long as the annotated rows. Returns (gain, moves).
     """
     total = 0.0
     n_moves = 0
     for c in range(chunk_span.shape[0] - 1):
         n = chunk_span[c + 1] - chunk_span[c]
         for to in range(state.counts.shape[0]):
-            away = False
+            scattered = False
             for u in range(n):
                 i = chunk_rows[chunk_span[c] + u]
                 scratch.members[u] = i
                 targets[u] = to
-                away |= state.labels[i] != to
-            if away:
+                scattered |= state.labels[i] != state.labels[chunk_rows[chunk_span[c]]]
+            if scattered:
                 gain = try_together(rows, cluster_of, model, tolerance, n, targets, state, scratch)
                 total += gain
                 n_moves += gain > 0.0
@@ -552,11 +565,11 @@ def gather_chain(rows, state, start, r, s, with_cannot, limit, stamp, scratch):
             j = rows.partner[t]
             if j < 0 or scratch.seen[j] == stamp:
                 continue
-            if rows.pull[t] > 0.0:
+            if rows.tie[t] > 0:
                 tied = state.labels[j] == state.labels[i]
             else:
                 other = r + s - state.labels[i]
-                tied = with_cannot and state.labels[j] == other
+                tied = with_cannot and rows.tie[t] < 0 and state.labels[j] == other
             if tied:
                 scratch.seen[j] = stamp
                 scratch.members[n] = j
@@ -601,8 +614,8 @@ def swap_chains(
 
 
 @jit
-def likelihood_parameters(model, state, means_t, scale_t, constant):
-    """The Gaussians as ``hard_gaussian.row_costs`` takes them: OUT.
+def likelihood_parameters(model, state, centers, scale, constant):
+    """The Gaussians as ``hard_gaussian.tile_costs`` takes them: OUT.
 
     In the block models a further row in cluster k costs what its size adds to the expected edges.
     Without priors that is ends / n, the tangent of a convex function, so that the objective rises
@@ -613,11 +626,11 @@ def likelihood_parameters(model, state, means_t, scale_t, constant):
         weight = state.counts[k] * model.width + model.prior
         constant[k] = 0.0 if weight > 0.0 else np.inf
         for j in range(n_features):
-            means_t[j, k] = state.means[k, j]
+            centers[k, j] = state.means[k, j]
         for v in range(state.sse.shape[1]):
             s = state.sse[k, v] + model.prior * model.variance[v]
             s = max(s / weight, model.floor) if weight > 0.0 else 1.0
-            scale_t[v, k] = 0.5 / s
+            scale[k, v] = 0.5 / s
             constant[k] += 0.5 * model.width * np.log(s)
         if model.kind == 1 and state.counts[k] > 0.0:
             constant[k] += state.ends[k] / state.counts[k]

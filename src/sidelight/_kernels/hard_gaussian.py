@@ -3,46 +3,54 @@
 import numpy as np
 
 from sidelight._kernels._jit import jit
+from sidelight._kernels.assign import FEATURES, TILE, distances_dense
 
 
 @jit
-def row_costs(x, means_t, scale_t, constant, costs):
-    """Minus the log density of a row under each Gaussian, without common constants. costs: OUT.
+def tile_costs(X, active, n_active, centers, scale, constant, costs, tile):
+    """Minus the log density of the active rows under each Gaussian. costs (K or K + 1, TILE): OUT.
 
-    means_t (d, K) and scale_t (1 or d, K), one over twice the variances, are transposed so that the
-    inner loop runs over the clusters, side by side.
+    centers are the means, padded as ``distances_dense`` wants them; scale (K, 1 or d) is one over
+    twice the variances; constant (K) is added.
     """
-    n_features, n_clusters = means_t.shape
-    if scale_t.shape[0] == 1:
+    n_clusters = constant.shape[0]
+    if scale.shape[1] == 1:
+        distances_dense(X, active, n_active, centers, costs, tile)
         for k in range(n_clusters):
-            costs[k] = 0.0
-        for j in range(n_features):
-            value = np.float64(x[j])
-            for k in range(n_clusters):
-                away = value - means_t[j, k]
-                costs[k] += away * away
+            for r in range(TILE):
+                costs[k, r] = costs[k, r] * scale[k, 0] + constant[k]
+        return
+    for k in range(n_clusters):
+        for r in range(n_active):
+            costs[k, r] = constant[k]
+    for r in range(n_active):
         for k in range(n_clusters):
-            costs[k] = costs[k] * scale_t[0, k] + constant[k]
-    else:
-        for k in range(n_clusters):
-            costs[k] = constant[k]
-        for j in range(n_features):
-            value = np.float64(x[j])
-            for k in range(n_clusters):
-                away = value - means_t[j, k]
-                costs[k] += away * away * scale_t[j, k]
+            total = 0.0
+            for j in range(X.shape[1]):
+                away = X[active[r], j] - centers[k, j]
+                total += away * away * scale[k, j]
+            costs[k, r] += total
 
 
 @jit
-def densities(X, means_t, scale_t, constant, costs):
-    """``row_costs`` of every row of a block. costs (n, K): OUT."""
-    for i in range(X.shape[0]):
-        row_costs(X[i], means_t, scale_t, constant, costs[i])
+def densities(X, centers, scale, constant, out):
+    """``tile_costs`` of every row of a block. out (n, K): OUT."""
+    costs = np.zeros((centers.shape[0], TILE))
+    tile = np.zeros((FEATURES, TILE))
+    active = np.empty(TILE, np.int64)
+    for first in range(0, X.shape[0], TILE):
+        n_active = min(TILE, X.shape[0] - first)
+        for r in range(n_active):
+            active[r] = first + r
+        tile_costs(X, active, n_active, centers, scale, constant, costs, tile)
+        for r in range(n_active):
+            for k in range(constant.shape[0]):
+                out[first + r, k] = costs[k, r]
 
 
 @jit
 def assign_likeliest(
-    X, fixed, labels, means_t, scale_t, constant, held, new, counts, sums, squares, lowest
+    X, fixed, labels, centers, scale, constant, held, new, counts, sums, squares, lowest
 ):
     """Give each row that is not fixed, and not in a held cluster, its likeliest cluster.
 
@@ -50,27 +58,42 @@ def assign_likeliest(
     (K), sums (K, d) of x - means[k], squares (K, 1 or d) of the same: OUT. Ties go to the lowest
     cluster. Returns the number of changed labels.
     """
-    n_features, n_clusters = means_t.shape
-    costs = np.empty(n_clusters)
+    n_samples, n_features = X.shape
+    costs = np.zeros((centers.shape[0], TILE))
+    tile = np.zeros((FEATURES, TILE))
+    active = np.empty(TILE, np.int64)
     diagonal = squares.shape[1] > 1
     n_changed = 0
-    for i in range(X.shape[0]):
+    n_active = 0
+    for i in range(n_samples):
+        new[i] = labels[i]
+        if not fixed[i] and (labels[i] < 0 or not held[labels[i]]):
+            active[n_active] = i
+            n_active += 1
+        if n_active == TILE or (i == n_samples - 1 and n_active > 0):
+            tile_costs(X, active, n_active, centers, scale, constant, costs, tile)
+            for r in range(n_active):
+                k = 0
+                for h in range(1, constant.shape[0]):
+                    if costs[h, r] < costs[k, r]:
+                        k = h
+                lowest[active[r]] = costs[k, r]
+                n_changed += k != labels[active[r]]
+                new[active[r]] = k
+            n_active = 0
+    for i in range(n_samples):
         if fixed[i]:
-            new[i] = labels[i]
             continue
-        k = labels[i]
-        if k < 0 or not held[k]:
-            row_costs(X[i], means_t, scale_t, constant, costs)
-            k = 0
-            for h in range(1, n_clusters):
-                if costs[h] < costs[k]:
-                    k = h
-            lowest[i] = costs[k]
-        n_changed += k != labels[i]
-        new[i] = k
+        k = new[i]
         counts[k] += 1.0
+        total = 0.0
         for j in range(n_features):
-            away = X[i, j] - means_t[j, k]
+            away = X[i, j] - centers[k, j]
             sums[k, j] += away
-            squares[k, j if diagonal else 0] += away * away
+            if diagonal:
+                squares[k, j] += away * away
+            else:
+                total += away * away
+        if not diagonal:
+            squares[k, 0] += total
     return n_changed

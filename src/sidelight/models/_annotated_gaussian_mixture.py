@@ -49,7 +49,7 @@ from sidelight.exceptions import DataError, SideInformationError, SidelightError
 from sidelight.models._annotated_search import Found, Plan, Problem, polish, search
 from sidelight.models._annotations import Annotations, statement_errors, weigh
 from sidelight.models._base import SideClusterer, _as_array, _new_names, leading_vocabulary
-from sidelight.models._centers import as_dense
+from sidelight.models._centers import Centers, as_dense
 from sidelight.side import LABEL, UNSURE, SideInformation
 
 Floats = NDArray[np.float64]
@@ -470,14 +470,13 @@ def _name_clusters(
 def _log_densities(rows: Blocks, means: Floats, variances: Floats) -> Floats:
     """The log-density of every row under each Gaussian."""
     n_clusters, n_features = means.shape
-    s = np.ascontiguousarray(variances.reshape(n_clusters, -1).T)
-    width = n_features // len(s)
-    constant = 0.5 * width * np.log(s).sum(axis=0)
-    means_t = np.ascontiguousarray(means.T)
+    s = np.ascontiguousarray(variances.reshape(n_clusters, -1))
+    constant = 0.5 * (n_features // s.shape[1]) * np.log(s).sum(axis=1)
+    padded = Centers.of(means).padded
     out = np.empty((rows.n_samples, n_clusters))
 
     def statistics(block: Block, _: None) -> tuple[int]:
-        densities(block.X, means_t, 0.5 / s, constant, block.of(out))
+        densities(block.X, padded, 0.5 / s, constant, block.of(out))
         return (0,)
 
     if rows.n_samples:

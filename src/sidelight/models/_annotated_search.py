@@ -20,7 +20,7 @@ from sidelight._kernels import annotated as kernels
 from sidelight._kernels.hard_gaussian import assign_likeliest
 from sidelight.blocks import Block, Blocks, one_blas_thread, threads
 from sidelight.models._annotations import BETA, LONGEST_CHAIN, Annotations
-from sidelight.models._centers import as_dense, plus_plus
+from sidelight.models._centers import Centers, as_dense, plus_plus
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -28,12 +28,14 @@ Labels = NDArray[np.int32]
 
 # k-means before a local search need not be exact: it ends when an iteration lowers the sum of
 # squares by less than this share, or after so many iterations.
-_KMEANS_FALL = 1e-4
+_KMEANS_FALL = 1e-3
 _KMEANS_ITERATIONS = 100
-# A step of the local search that gains less, in nats per row, is the last one of its kind; in a
-# data set of one block this is below rounding, and the search ends where no move gains.
-_LEAST_GAIN = 1e-9
+# A round of the local search that gains less, in nats per row, is the last one. A data set of one
+# block can afford to go on until no move gains anything.
+_LEAST_GAIN = 1e-4
 _POLISH_PASSES = 300
+# Rows whose best move would lose more than this, in nats, are not looked at in every sweep.
+_PATIENCE = 1.0
 
 
 class Problem(NamedTuple):
@@ -132,7 +134,7 @@ def _look(
     lowest: Floats,
 ) -> _Totals:
     """One pass over the rows: each that is not fixed or held to its likeliest cluster."""
-    n_features, n_clusters = gaussians[0].shape
+    n_clusters, n_features = problem.n_clusters, problem.rows.n_features
 
     def statistics(block: Block, _: None) -> _Totals:
         counts = np.zeros(n_clusters)
@@ -152,7 +154,7 @@ def _look(
 def _distances(centers: Floats) -> tuple[Floats, Floats, Floats]:
     """Centres as Gaussians of one variance: the likeliest is the nearest."""
     n_clusters = len(centers)
-    return np.ascontiguousarray(centers.T), np.ones((1, n_clusters)), np.zeros(n_clusters)
+    return Centers.of(centers).padded, np.ones((n_clusters, 1)), np.zeros(n_clusters)
 
 
 def nearest(problem: Problem, centers: Floats) -> tuple[Labels, _Totals]:
@@ -246,6 +248,7 @@ class _Search:
         )
         self.scratch = kernels.new_scratch(len(start), n_clusters, problem.n_variances)
         self.targets = np.zeros(len(start), dtype=np.int64)
+        self.margin = np.zeros(len(start))
         self.value = kernels.objective(self.model, self.state)
         self.n_tests = 0
 
@@ -257,26 +260,33 @@ class _Search:
     def run(self, deadline: float) -> Solution:
         """Improve until nothing does, or until the time is over."""
         least = _LEAST_GAIN * self.problem.rows.n_samples if len(self.problem.rows) > 1 else 0.0
+        full = True
         while time.monotonic() < deadline:
             before = self.value
-            self._relocate()
-            self.settle()
-            if self.value - before > max(least, self.tolerance):
+            self._relocate(full=full)
+            # Sweeps over annotated rows cost more than passes over the others, which go on while
+            # they bring a good part of the gain of this round.
+            start = self.value
+            while self.settle() and self.value - start > max(least, 0.1 * (start - before)):
+                start = self.value
+            improved = self.value - before > max(least, self.tolerance)
+            if improved or not full:
+                full = not improved
                 continue
             before = self.value
             self._move_together()
-            if self.value - before <= self.tolerance and not self._match_again():
+            if self.value - before <= max(least, self.tolerance) and not self._match_again():
                 break
         return self.solution()
 
-    def _relocate(self) -> None:
+    def _relocate(self, *, full: bool = True) -> None:
         """Annotated rows, one by one: to the end if there are no others, else one sweep."""
         if not len(self.order):
             return
         sweeps = 1 if len(self.order) < self.problem.rows.n_samples else 1000
         _, n_moves, n_tests = kernels.relocate_rows(
-            self.rows, self.order, self.cluster_of, self.model, self.tolerance, sweeps,
-            self.state, self.scratch,
+            self.rows, self.order, self.cluster_of, self.model, self.tolerance, _PATIENCE, full,
+            sweeps, self.margin, self.state, self.scratch,
         )  # fmt: skip
         self.n_tests += n_tests
         if n_moves:
@@ -290,10 +300,10 @@ class _Search:
         problem, state = self.problem, self.state
         if len(self.order) == problem.rows.n_samples:
             return False
-        n_features, n_clusters = problem.rows.n_features, problem.n_clusters
+        n_clusters = problem.n_clusters
         gaussians = (
-            np.empty((n_features, n_clusters)),
-            np.empty((problem.n_variances, n_clusters)),
+            Centers.of(state.means).padded,
+            np.empty((n_clusters, problem.n_variances)),
             np.empty(n_clusters),
         )
         kernels.likelihood_parameters(self.model, state, *gaussians)
@@ -322,7 +332,7 @@ class _Search:
         return True
 
     def _move_together(self) -> None:
-        """Kempe chains, chains of must-links, whole chunklets: the first kind that gains anything.
+        """Kempe chains, chains of must-links, scattered chunklets: the first kind that gains.
 
         The simple moves that may follow are cheaper than the kinds that are left.
         """

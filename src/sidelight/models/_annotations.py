@@ -5,7 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.optimize import linear_sum_assignment
+from scipy.sparse import csgraph
 from scipy.special import logsumexp
 
 from sidelight._kernels import annotated as kernels
@@ -73,10 +75,13 @@ class Annotations(NamedTuple):
         constant, loops, layer_total = _self_pairs(said, loop, pair, who, annotated, side, blocks)
         given, log_p = _accuracies(side, accuracy)
         p = float(np.exp(log_p[-1, 0])) if blocks and accuracy is not None else 0.5
-        chunk_span, chunk_rows = _chunklets(side, annotated)
+        # A liar's must keeps rows apart, and one who guesses ties nothing.
+        honest = np.where(given, np.sign(log_p[:, 0] - log_p[:, 1]), 1.0)
+        tie = (np.sign(pairs.pull) * honest[who[pair]]).astype(np.int64)
+        chunk_span, chunk_rows = _chunklets(pairs, tie, len(annotated))
         return cls(
             annotated,
-            _entries(pairs, labels, loops, len(annotated)),
+            _entries(pairs, labels, tie, loops, len(annotated)),
             kernels.Said(*pairs, *labels, constant),
             (1 if accuracy is None else 2) if blocks and layer_total.any() else 0,
             given,
@@ -172,7 +177,7 @@ class _Labels(NamedTuple):
         return cls(np.searchsorted(annotated, said.i), column, pull, bonus, who)
 
 
-def _entries(pairs: _Pairs, labels: _Labels, loops: Floats, n_rows: int) -> Any:
+def _entries(pairs: _Pairs, labels: _Labels, tie: Ints, loops: Floats, n_rows: int) -> Any:
     """Both ends of the pairs, and the labels, row by row and sorted by annotator."""
     n_pairs, n_labels = len(pairs.a), len(labels.row)
     row = np.concatenate([pairs.a, pairs.b, labels.row])
@@ -191,6 +196,7 @@ def _entries(pairs: _Pairs, labels: _Labels, loops: Floats, n_rows: int) -> Any:
         pull[order],
         bonus[order],
         who[order],
+        np.concatenate([tie, tie, 0 * none])[order],
         loops,
     )
 
@@ -240,12 +246,16 @@ def _accuracies(
     return given, np.log(np.stack([p, 1 - p], axis=1))
 
 
-def _chunklets(side: SideInformation, annotated: Ints) -> tuple[Ints, Ints]:
+def _chunklets(pairs: _Pairs, tie: Ints, n_rows: int) -> tuple[Ints, Ints]:
     """Rows tied by chains of must-links, two rows and more: spans, and positions of the rows."""
-    groups = side.only(kind="must").closure().groups[annotated]
-    _, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    a, b = pairs.a[tie > 0], pairs.b[tie > 0]
+    graph = sparse.coo_array((np.ones(len(a), dtype=np.int8), (a, b)), shape=(n_rows, n_rows))
+    group = np.zeros(0, dtype=np.int64)
+    if n_rows:
+        group = csgraph.connected_components(graph, directed=False)[1].astype(np.int64)
+    sizes = np.bincount(group)
     wanted = (sizes > 1) & (sizes <= LONGEST_CHAIN)
-    rows = np.flatnonzero(wanted[group]) if len(group) else np.empty(0, dtype=np.int64)
+    rows = np.flatnonzero(wanted[group])
     rows = rows[np.argsort(group[rows], kind="stable")]
     return np.append(0, np.cumsum(sizes[wanted])).astype(np.int64), rows
 
