@@ -168,18 +168,25 @@ def check_statements(
         annotator_code,
         np.where(kinds >= LABEL, vocabulary_code, -1),
     )
+    table = _settle_self_pairs(table, self_pairs, say)
+    return compact(table, class_names, annotators, vocabularies)
+
+
+def _settle_self_pairs(
+    table: Statements, self_pairs: SelfPairs, say: Callable[[int], str]
+) -> Statements:
+    """Refuse, drop or keep the pairs of a row with itself."""
+    if self_pairs not in ("raise", "drop", "keep"):
+        raise SideInformationError(f'self_pairs is "raise", "drop" or "keep", not {self_pairs!r}.')
+    itself = table.i == table.j
     if self_pairs == "raise":
         refuse(
-            of_pairs & (low == high),
+            itself,
             say,
             "a row paired with itself",
             'leave them out, or say self_pairs="drop" or self_pairs="keep".',
         )
-    elif self_pairs == "drop":
-        table = table.take(~(of_pairs & (low == high)))
-    elif self_pairs != "keep":
-        raise SideInformationError(f'self_pairs is "raise", "drop" or "keep", not {self_pairs!r}.')
-    return compact(table, class_names, annotators, vocabularies)
+    return table.take(~itself) if self_pairs == "drop" else table
 
 
 def compact(
