@@ -11,7 +11,12 @@ from experiments.runner import HERE, Outcome, load, papers
 from experiments.tables import read_csv
 
 TABLES = [(paper, name) for paper in papers() for name in load(HERE, paper).tables]
-RECORDED = [(paper, o) for paper in papers() for o in expected.read(HERE, paper)]
+RECORDED = [
+    (paper, outcome)
+    for paper in papers()
+    if (HERE / paper / "expected.csv").is_file()  # test_runner says so where it is missing
+    for outcome in expected.read(HERE, paper)
+]
 
 
 class AnyValue(dict):
@@ -49,7 +54,7 @@ def test_without_the_data_sets_the_rest_is_run(paper, tmp_path, monkeypatch, cap
     assert main(["--paper", paper, "--repeats", "1", "--jobs", "1", *places]) == 0
     page = (tmp_path / paper / "tables.md").read_text()
     assert "failed" not in page
-    assert "iris" in page
+    assert "iris" in page or "wine" in page  # these come with scikit-learn
     assert f"{paper}: skipped." in capsys.readouterr().err
 
 
