@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
+from operator import is_not
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,8 @@ def is_known(labels: NDArray[Any]) -> NDArray[np.bool_]:
         return (labels != -1) & ~np.isnan(labels)
     if labels.dtype != object:
         return np.ones(len(labels), dtype=bool)
+    if set(map(type, labels)) <= {str, type(None)}:  # the usual column of names, the quick way
+        return np.fromiter(map(is_not, labels, repeat(None)), dtype=bool, count=len(labels))
     return ~np.fromiter(map(_is_unknown, labels), dtype=bool, count=len(labels))
 
 
