@@ -4,7 +4,16 @@ from scipy import sparse
 
 from sidelight import SideInformation
 from sidelight.exceptions import DataError
-from sidelight.report import new_figure, plot_clusters, project
+from sidelight.report import (
+    _figures,
+    new_figure,
+    plot_annotators,
+    plot_clusters,
+    plot_confusion,
+    plot_history,
+    plot_profiles,
+    project,
+)
 
 
 @pytest.fixture
@@ -58,3 +67,86 @@ def test_many_rows_are_sampled(ax):
 def test_noise_has_a_name_of_its_own(ax):
     plot_clusters(np.eye(3), [-1, 0, 1], ax=ax)
     assert legend(ax) == ["noise", "0", "1"]
+
+
+def test_a_map_leaves_rows_out_beyond_its_limit(monkeypatch):
+    monkeypatch.setattr(_figures, "_MAX_MAPPED", 5)
+    plane = project(np.arange(12.0).reshape(6, 2), method="tsne")
+    assert np.isfinite(plane).all(axis=1).sum() == 5
+
+
+def test_a_single_column_can_be_mapped():
+    assert np.isfinite(project(np.arange(6.0)[:, None], method="tsne")).all()
+
+
+def test_rows_without_a_place_are_not_drawn(ax):
+    plane = np.array([[0.0, 0.0], [np.nan, np.nan], [1.0, 1.0]])
+    side = SideInformation.from_pairs(must=[(0, 1), (0, 2)], n_samples=3)
+    plot_clusters(plane, [0, 0, 0], side=side, ax=ax)
+    assert len(ax.collections[0].get_offsets()) == 2
+    assert len(ax.collections[1].get_segments()) == 1
+
+
+def test_an_unknown_method_is_refused():
+    with pytest.raises(DataError, match="pca, tsne, umap"):
+        project(np.eye(3), method="mds")
+
+
+def test_many_statements_are_sampled_and_counted(ax):
+    pairs = [(0, k) for k in range(1, 301)]
+    side = SideInformation.from_pairs(must=pairs, n_samples=301)
+    plot_clusters(np.random.default_rng(0).normal(size=(301, 2)), side=side, ax=ax)
+    assert legend(ax) == ["must (100 of 300)"]
+
+
+def test_clusters_are_named_where_they_are(ax):
+    plot_clusters(np.eye(4)[:, :2], [0, 0, 1, 1], names=["$low$", "x" * 50], ax=ax)
+    written = [text.get_text() for text in ax.texts]
+    assert written == [r"\$low\$", "x" * 23 + "…"]
+    ax.figure.canvas.draw()  # a dollar sign is no formula
+
+
+def test_colours_and_shapes_differ_while_they_last():
+    assert len(set(_figures.COLOURS)) == len(_figures.COLOURS)
+    assert len(set(_figures.MARKERS)) == len(_figures.MARKERS)
+    grey = [sum(int(c[k : k + 2], 16) for k in (1, 3, 5)) for c in _figures.COLOURS[:4]]
+    assert len(set(grey)) == 4
+
+
+def test_the_result_draws_itself(told):
+    ax = told.result.plot(told.X)
+    assert legend(ax)[:3] == ["a", "b", "c"]
+    assert "cannot, broken" in legend(ax)
+    assert "cannot" not in legend(told.result.plot(told.X, statements=False))
+
+
+def test_annotators_have_bars_intervals_and_diamonds():
+    ax = plot_annotators(["ann", "bob"], [10, 0], [10, 4], accuracy=[0.9, np.nan])
+    widths = [bar.get_width() for bar in ax.patches]
+    assert widths == [1.0, 0.0]
+    reach = ax.containers[0].lines[2][0].get_segments()
+    assert reach[0][0, 0] == pytest.approx(0.722, abs=1e-3)  # Wilson's interval for 10 of 10
+    assert reach[0][1, 0] == pytest.approx(1)
+    assert reach[1][1, 0] == pytest.approx(0.490, abs=1e-3)
+
+
+def test_a_confusion_counts_known_rows_only():
+    ax = plot_confusion(["a", None, "b", "b", float("nan")], [0, 0, 1, 0, 1], names=["p", "q"])
+    assert [text.get_text() for text in ax.texts] == ["1", "0", "1", "1"]
+
+
+def test_profiles_show_the_columns_that_differ_most():
+    def cluster(name, *differences):
+        return {
+            "name": name,
+            "profile": [{"column": f"c{k}", "difference": d} for k, d in enumerate(differences)],
+        }
+
+    ax = plot_profiles([cluster("a", 0.1, -2.0, 0.0), cluster("b", -0.1, 1.0, -0.01)], n_columns=2)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["c1", "c0"]
+    assert [text.get_text() for text in ax.texts] == ["-2.0", "+1.0", "+0.1", "-0.1"]
+
+
+def test_the_objective_is_drawn_over_whole_iterations():
+    ax = plot_history([3.0, 2.0])
+    np.testing.assert_array_equal(ax.lines[0].get_xdata(), [1, 2])

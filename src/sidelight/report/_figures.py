@@ -64,6 +64,8 @@ def project(X: Any, *, method: str = "pca") -> NDArray[np.float64]:
 
 def _map(X: NDArray[np.float64], method: str) -> NDArray[np.float64]:
     """A map of a fixed sample of the rows."""
+    from threadpoolctl import threadpool_limits
+
     shown = _sample(np.arange(len(X)), _MAX_MAPPED)
     if method == "tsne":
         from sklearn.manifold import TSNE
@@ -77,7 +79,10 @@ def _map(X: NDArray[np.float64], method: str) -> NDArray[np.float64]:
         mapper = UMAP(n_neighbors=min(15, len(shown) - 1), random_state=0, n_jobs=1)
     plane = np.full((len(X), 2), np.nan)
     # t-SNE starts from two principal components, which a single column does not have.
-    plane[shown] = mapper.fit_transform(X[shown] if X.shape[1] > 1 else np.repeat(X[shown], 2, 1))
+    rows = X[shown] if X.shape[1] > 1 else np.repeat(X[shown], 2, axis=1)
+    # One thread: the same picture everywhere, and hundreds of tiny steps do not wait for others.
+    with threadpool_limits(1):
+        plane[shown] = mapper.fit_transform(rows)
     return plane
 
 
