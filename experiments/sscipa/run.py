@@ -1,0 +1,415 @@
+"""Gribel, Gendreau & Vidal, "Semi-Supervised Clustering with Inaccurate Pairwise Annotations".
+
+Tables 1 to 3 and Figures 3 to 9. See README.md for budgets and for what the paper leaves open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.figures import panels
+from experiments.runner import Cell, Experiment, Outcome, Table, seed_of
+from experiments.tables import markdown, read_csv, shown, signed, summarise
+from sidelight.blocks import threads
+from sidelight.datasets import Dataset, make_gaussian_mixture
+from sidelight.datasets import load as load_dataset
+from sidelight.exceptions import DatasetNotFoundError
+from sidelight.metrics import centroid_index, mixture_divergence, normalized_mutual_info
+from sidelight.models import AnnotatedGaussianMixture
+from sidelight.side import sample_pairs
+
+CLUSTERS = (2, 4, 6)
+ACCURACIES = (0.8, 0.9, 1.0)
+ANNOTATIONS = tuple(range(0, 801, 100))
+FEW_ANNOTATIONS = (0, 100, 200, 400, 800)
+UCI = ("diabetes", "iris", "wine", "thyroid", "vertebral", "ecoli", "breast", "pendigits")
+MULTIPLES = (0.5, 1.0, 1.5)
+PUBLISHED = read_csv(Path(__file__).with_name("published.csv"))
+
+BLOCKS, PRIORS, OURS = "block models", "block models, priors", "our defaults"
+METHODS = (BLOCKS, PRIORS, OURS)
+
+
+# One cell
+
+
+def run(cell: Cell) -> Mapping[str, float]:
+    """Draw the mixture and the annotations of this cell, fit its method, score the partition."""
+    with threads(1):
+        return _run_uci(cell) if "dataset" in cell else _run_mixture(cell)
+
+
+def _run_mixture(cell: Cell) -> Mapping[str, float]:
+    of_mixture = {name: cell[name] for name in ("clusters", "draw")}
+    sample = make_gaussian_mixture(cell["clusters"], random_state=seed_of(**of_mixture))
+    side = _side(cell, sample.y, cell["annotations"])
+    model = _model(cell, cell["clusters"]).fit(sample.X, side=side)
+    weights = np.full(model.n_clusters_, 1.0 / model.n_clusters_)  # equal, as in the model
+    found = (weights, model.means_, model.variances_)
+    share = 1.0 - model.result_.violated.mean() if side.n_statements else 1.0
+    return {
+        "nmi": normalized_mutual_info(sample.y, model.labels_),
+        "kl": mixture_divergence(sample.parameters, found),
+        "ci": centroid_index(sample.means, model.means_),
+        "correct": share,
+        "objective": model.objective_,
+    }
+
+
+def _run_uci(cell: Cell) -> Mapping[str, float]:
+    data = _data(cell["dataset"])
+    side = _side(cell, data.y, round(cell["annotations"] * len(data.y)))
+    model = _model(cell, len(data.class_names)).fit(data.X, side=side)
+    return {"nmi": normalized_mutual_info(data.y, model.labels_)}
+
+
+def missing(cell: Cell) -> str | None:
+    """Why this cell cannot run here: its data set is not on this machine."""
+    try:
+        if "dataset" in cell:
+            _data(cell["dataset"])
+    except DatasetNotFoundError as error:
+        return str(error)
+    return None
+
+
+@cache
+def _data(name: str) -> Dataset:
+    return load_dataset(name, "sscipa")
+
+
+def _side(cell: Cell, y: Any, n_pairs: int) -> Any:
+    """The annotations of this draw: the same for every method, so that differences are paired."""
+    names = ("dataset", "clusters", "accuracy", "annotations", "draw")
+    draw = {name: cell[name] for name in names if name in cell}
+    return sample_pairs(y, n_pairs, accuracy=cell["accuracy"], random_state=seed_of(**draw))
+
+
+def _model(cell: Cell, n_clusters: int) -> AnnotatedGaussianMixture:
+    settings: dict[str, Any] = {
+        "n_clusters": n_clusters,
+        "n_init": cell["starts"],
+        "n_generations": cell["generations"],
+        "population_size": 2 * cell["starts"],
+        "random_state": seed_of(**cell),
+    }
+    if cell["method"] == OURS:
+        return AnnotatedGaussianMixture(**settings)
+    accuracy = cell["accuracy"] if cell["method"] == PRIORS else None
+    return AnnotatedGaussianMixture.as_published(accuracy=accuracy, **settings)
+
+
+# Which cells
+
+
+def _budget(repeats: int | None) -> dict[str, int]:
+    """The paper's 10 starts and 50 generations; 5 with fewer draws; one draw is a smoke test."""
+    if repeats == 1:
+        return {"starts": 2, "generations": 0}
+    return {"starts": 10, "generations": 50 if repeats is None else 5}
+
+
+def _draws(repeats: int | None, of_paper: int) -> range:
+    return range(of_paper if repeats is None else repeats)
+
+
+def _mixture_cells(
+    repeats: int | None,
+    accuracies: Iterable[float],
+    clusters: Iterable[int] = CLUSTERS,
+    annotations: Sequence[int] | None = None,
+) -> list[Cell]:
+    counts = annotations or (ANNOTATIONS if repeats is None else FEW_ANNOTATIONS)
+    grid = product(clusters, accuracies, counts, METHODS, _draws(repeats, 50))
+    names = ("clusters", "accuracy", "annotations", "method", "draw")
+    cells = [dict(zip(names, values, strict=True)) | _budget(repeats) for values in grid]
+    # Without annotations the accuracy and the priors are nothing.
+    return [
+        cell | ({"accuracy": 1.0} if cell["annotations"] == 0 else {})
+        for cell in cells
+        if cell["annotations"] or cell["method"] != PRIORS
+    ]
+
+
+def _uci_cells(repeats: int | None, accuracy: float) -> list[Cell]:
+    draws, budget = _draws(repeats, 10), _budget(repeats)
+    names = ("dataset", "accuracy", "annotations", "method", "draw")
+    grid = product(UCI, (accuracy,), MULTIPLES, METHODS, draws)
+    base = product(UCI, (1.0,), (0.0,), (BLOCKS, OURS), draws)
+    return [dict(zip(names, v, strict=True)) | budget for v in (*grid, *base)]
+
+
+# How they are shown
+
+
+def published(accuracy: float, clusters: int, annotations: int, priors: str, metric: str) -> Any:
+    """The printed mean."""
+    key = (str(accuracy), str(clusters), str(annotations), priors, metric)
+    names = ("annotator_accuracy", "n_clusters", "n_annotations", "priors", "metric")
+    for row in PUBLISHED:
+        if tuple(row[name] for name in names) == key:
+            return float(row["mean"])
+    return None
+
+
+_BY = ("clusters", "accuracy", "annotations", "method")
+
+
+def _summary(outcomes: Sequence[Outcome], metric: str) -> list[dict[str, Any]]:
+    return [{"metric": metric} | row for row in summarise(outcomes, _BY, metric)]
+
+
+def _paired(outcomes: Sequence[Outcome], one: str, two: str) -> dict[tuple[Any, ...], Any]:
+    """Mean and standard error of NMI(one) - NMI(two) on the same mixtures, by setting."""
+    values: dict[tuple[Any, ...], dict[str, float]] = {}
+    for o in outcomes:
+        if o.error is None:
+            key = tuple(o.cell[n] for n in ("clusters", "accuracy", "annotations", "draw"))
+            values.setdefault(key, {})[o.cell["method"]] = o.values["nmi"]
+    groups: dict[tuple[Any, ...], list[float]] = {}
+    for key, found in values.items():
+        if one in found and two in found:
+            groups.setdefault(key[:3], []).append(found[one] - found[two])
+    return {
+        key: (np.mean(d), np.std(d, ddof=1) / np.sqrt(len(d)) if len(d) > 1 else None)
+        for key, d in groups.items()
+    }
+
+
+def _difference(pair: Any) -> str:
+    if pair is None:
+        return ""
+    mean, error = pair
+    return signed(float(mean), 3) + ("" if error is None else f" ± {error:.3f}")
+
+
+def _render_table(outcomes: Sequence[Outcome]) -> tuple[list[dict[str, Any]], str]:
+    rows = _summary(outcomes, "nmi") + _summary(outcomes, "kl")
+    found = {(r["metric"], *(r[n] for n in _BY)): r for r in rows}
+    settings = sorted({(r["clusters"], r["annotations"], r["accuracy"]) for r in rows})
+    accuracy = min(r["accuracy"] for r in rows)  # that of the table: m = 0 is filed under 1
+    against = {two: _paired(outcomes, OURS, two) for two in (BLOCKS, PRIORS)}
+    text = ""
+    for metric, name in (("nmi", "NMI"), ("kl", "KL divergence")):
+        header = ["K", "m", "runs"]
+        header += [f"{m}: published" for m in (BLOCKS, PRIORS)] + list(METHODS)
+        header += [f"ours − {m}" for m in (BLOCKS, PRIORS)] if metric == "nmi" else []
+        lines = []
+        for k, m, p in settings:
+            ours = [found.get((metric, k, p, m, method)) for method in METHODS]
+            printed = [
+                published(accuracy, k, m, "none" if m == 0 else which, metric)
+                for which in ("no", "yes")
+            ]
+            line = [str(k), str(m), str(max(r["runs"] for r in ours if r))]
+            line += ["" if v is None else f"{v:.3f}" for v in printed]
+            line += [shown(row, 3) for row in ours]
+            if metric == "nmi":
+                line += [_difference(against[two].get((k, p, m))) for two in (BLOCKS, PRIORS)]
+            lines.append(line)
+        text += f"{name}:\n\n{markdown(header, lines)}\n"
+    return rows, text
+
+
+def _render_fig3(outcomes: Sequence[Outcome]) -> tuple[list[dict[str, Any]], str]:
+    rows = [r for r in _summary(outcomes, "correct") if r["annotations"]]
+    found = {tuple(r[n] for n in _BY): r for r in rows}
+    settings = sorted({(r["accuracy"], r["clusters"], r["annotations"]) for r in rows})
+    lines = [
+        [f"{p:g}", str(k), str(m), *(shown(found.get((k, p, m, method)), 3) for method in METHODS)]
+        for p, k, m in settings
+    ]
+    return rows, markdown(["true accuracy", "K", "m", *METHODS], lines)
+
+
+def _draw_fig3(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    figure: dict[str, dict[str, list[tuple[float, float, float]]]] = {}
+    for row in rows:
+        if row["mean"] is None or row["clusters"] == 2:
+            continue
+        lines = figure.setdefault(f"K = {row['clusters']}, p = {row['accuracy']:g}", {})
+        point = (row["annotations"], row["mean"], row["se"] or 0.0)
+        lines.setdefault(row["method"], []).append(point)
+    for title, lines in figure.items():
+        p = float(title.rsplit(" ", 1)[1])
+        xs = [x for x, _, _ in next(iter(lines.values()))]
+        lines["true"] = [(x, p, 0.0) for x in xs]
+    panels(figure, path, x="annotations", y="annotations that agree")
+
+
+def _render_ci(outcomes: Sequence[Outcome]) -> tuple[list[dict[str, Any]], str]:
+    rows = []
+    settings = list(dict.fromkeys((o.cell["annotations"], o.cell["method"]) for o in outcomes))
+    for m, method in settings:
+        values = [
+            round(o.values["ci"])
+            for o in outcomes
+            if o.error is None and (o.cell["annotations"], o.cell["method"]) == (m, method)
+        ]
+        counts = {f"CI = {c}": sum(v == c for v in values) for c in range(3)}
+        counts["CI > 2"] = sum(v > 2 for v in values)
+        rows.append({"m": m, "method": method, "runs": len(values)} | counts)
+    names = list(rows[0])
+    return rows, markdown(names, [[str(r[n]) for n in names] for r in rows])
+
+
+def _relative(outcomes: Sequence[Outcome]) -> dict[tuple[str, float, str], list[float]]:
+    """NMI above that of the same model without annotations, by data set, m / N and method."""
+    base = {}
+    for o in outcomes:
+        if o.error is None and o.cell["annotations"] == 0:
+            base[o.cell["dataset"], o.cell["method"], o.cell["draw"]] = o.values["nmi"]
+    groups: dict[tuple[str, float, str], list[float]] = {}
+    for o in outcomes:
+        cell = o.cell
+        without = BLOCKS if cell["method"] == PRIORS else cell["method"]
+        start = base.get((cell["dataset"], without, cell["draw"]))
+        if o.error is None and cell["annotations"] and start is not None:
+            key = (cell["dataset"], cell["annotations"], cell["method"])
+            groups.setdefault(key, []).append(o.values["nmi"] - start)
+    return groups
+
+
+def _render_uci(outcomes: Sequence[Outcome]) -> tuple[list[dict[str, Any]], str]:
+    absolute = {
+        (r["dataset"], r["annotations"], r["method"]): r
+        for r in summarise(outcomes, ("dataset", "annotations", "method"), "nmi")
+    }
+    rows = []
+    for (name, m, method), values in _relative(outcomes).items():
+        quartiles = np.percentile(values, [0, 25, 50, 75, 100])
+        row: dict[str, Any] = {"dataset": name, "m / N": m, "method": method, "runs": len(values)}
+        labels = ("least", "lower quartile", "median", "upper quartile", "most")
+        row |= dict(zip(labels, map(float, quartiles), strict=True))
+        rows.append(row | {"nmi": absolute[name, m, method]["mean"]})
+    header = ["data", "m / N", "method", "runs", "NMI", "above unsupervised: median", "quartiles"]
+    lines = [
+        [
+            r["dataset"],
+            f"{r['m / N']:g}",
+            r["method"],
+            str(r["runs"]),
+            f"{r['nmi']:.3f}",
+            signed(r["median"], 3),
+            f"{signed(r['lower quartile'], 3)} … {signed(r['upper quartile'], 3)}",
+        ]
+        for r in rows
+    ]
+    return rows, markdown(header, lines)
+
+
+def _draw_uci(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    datasets = list(dict.fromkeys(r["dataset"] for r in rows))
+    canvas = Figure(figsize=(2.4 * len(datasets) + 1, 3.2), layout="constrained")
+    axes: Any = canvas.subplots(1, len(datasets), squeeze=False, sharey=True)[0]
+    for axis, name in zip(axes, datasets, strict=True):
+        boxes = [
+            {
+                "whislo": r["least"],
+                "q1": r["lower quartile"],
+                "med": r["median"],
+                "q3": r["upper quartile"],
+                "whishi": r["most"],
+                "fliers": [],
+                "label": f"{METHODS.index(r['method']) + 1}:{r['m / N']:g}",
+            }
+            for r in rows
+            if r["dataset"] == name
+        ]
+        axis.bxp(boxes, showfliers=False)
+        axis.axhline(0.0, lw=0.5)
+        axis.set_title(name)
+        axis.tick_params(axis="x", rotation=90, labelsize="x-small")
+    axes[0].set_ylabel("NMI above unsupervised")
+    canvas.savefig(path, dpi=90)
+
+
+_MIXTURES = (
+    "Mixtures: N = 200, D = 10, means uniform on [-1, 1], variances on (0, 5]; m pairs uniform "
+    "with replacement, each marked right with probability p; the same for all methods.",
+    "Budget: 10 starts and 50 generations of 10 children; with REPEATS 5 generations (60 local "
+    "searches) and m = 0, 100, 200, 400, 800. The column runs says how many mixtures; the paper "
+    "has 50, and the best of 50 repetitions of its search.",
+    "Block models: paper mode, without and with priors (p is told). Our defaults: one accuracy, "
+    "estimated, and a weak prior on the variances. Compound moves in all three.",
+    "Scores: NMI (arithmetic); KL of the true mixture from the found one. Mean ± standard error "
+    "over mixtures; differences are of the same mixtures.",
+)
+
+
+def _table(number: int, p: float) -> Table:
+    return Table(
+        f"Table {number}: NMI and KL divergence, p = {p:g}",
+        _MIXTURES,
+        lambda repeats: _mixture_cells(repeats, (p,)),
+        _render_table,
+    )
+
+
+def _ci_figure(number: int, p: float) -> Table:
+    return Table(
+        f"Figure {number}: centroid index for K = 6, p = {p:g}",
+        ("Number of mixtures by centroid index; otherwise as Table 1. The paper has no numbers.",),
+        lambda repeats: _mixture_cells(
+            repeats, (p,), (6,), (0, 200, 400, 600) if repeats is None else (0, 200, 400)
+        ),
+        _render_ci,
+    )
+
+
+def _uci_figure(number: int, p: float) -> Table:
+    return Table(
+        f"Figure {number}: UCI data, NMI relative to the unsupervised model, p = {p:g}",
+        (
+            "m = N/2, N, 1.5 N pairs, ten draws; the same model without annotations is the base. "
+            "Raw data, no scaling. The paper prints no numbers.",
+            "Budget as in the tables. Boxes: quartiles; whiskers: extremes; 1, 2, 3 on the axis "
+            "are block models, block models with priors, our defaults, then m / N.",
+        ),
+        lambda repeats: _uci_cells(repeats, p),
+        _render_uci,
+        _draw_uci,
+    )
+
+
+_ONE = {"starts": 10, "generations": 1, "draw": 0}
+
+EXPERIMENT = Experiment(
+    title="Semi-supervised clustering with inaccurate pairwise annotations (Gribel et al.)",
+    run=run,
+    missing=missing,
+    recorded=(
+        *(
+            {"clusters": 4, "accuracy": 0.9, "annotations": m, "method": method} | _ONE
+            for m, method in product((0, 200), (BLOCKS, OURS))
+        ),
+        {"clusters": 2, "accuracy": 1.0, "annotations": 200, "method": PRIORS} | _ONE,
+        {"dataset": "iris", "accuracy": 0.9, "annotations": 0.5, "method": OURS} | _ONE,
+    ),
+    tables={
+        "1": _table(1, 0.8),
+        "2": _table(2, 0.9),
+        "3": _table(3, 1.0),
+        "fig3": Table(
+            "Figure 3: share of annotations that agree with the partition",
+            ("As Tables 1 to 3. The paper prints no numbers.",),
+            lambda repeats: _mixture_cells(repeats, ACCURACIES, (4, 6)),
+            _render_fig3,
+            _draw_fig3,
+        ),
+        "fig4": _ci_figure(4, 0.8),
+        "fig5": _ci_figure(5, 0.9),
+        "fig6": _ci_figure(6, 1.0),
+        "fig7": _uci_figure(7, 0.8),
+        "fig8": _uci_figure(8, 0.9),
+        "fig9": _uci_figure(9, 1.0),
+    },
+)
