@@ -607,6 +607,18 @@ def repair(
 
 
 @jit
+def join_group(i, free, strongest, group):
+    """Found a group with a free state, join that of the strongest one, or stay alone."""
+    if free >= 0:
+        group[i] = i
+        group[free] = i
+    elif strongest >= 0:
+        group[i] = group[strongest]
+    else:
+        group[i] = i
+
+
+@jit
 def pair_up(data, indices, indptr, pi, order, group):
     """Pair each state, in the given order, with the free one that it goes to most, by its mass.
 
@@ -616,8 +628,8 @@ def pair_up(data, indices, indptr, pi, order, group):
     for i in order:
         if group[i] >= 0:
             continue
-        free, any_best = -1, -1
-        free_weight, any_weight = 0.0, 0.0
+        free, strongest = -1, -1
+        free_weight, most = 0.0, 0.0
         for e in range(indptr[i], indptr[i + 1]):
             j = indices[e]
             if j == i or pi[j] == 0.0:
@@ -625,15 +637,37 @@ def pair_up(data, indices, indptr, pi, order, group):
             w = data[e] / pi[j]
             if group[j] < 0 and w > free_weight:
                 free, free_weight = j, w
-            if w > any_weight:
-                any_best, any_weight = j, w
-        if free >= 0:
-            group[i] = i
-            group[free] = i
-        elif any_best >= 0:
-            group[i] = group[any_best]
-        else:
-            group[i] = i
+            if w > most:
+                strongest, most = j, w
+        join_group(i, free, strongest, group)
+
+
+@jit
+def pair_up_dense(J, pi, order, group):
+    """The same for an array; a partner less than half as strong as the strongest is none."""
+    for i in order:
+        if group[i] >= 0:
+            continue
+        free, strongest = -1, -1
+        free_weight, most = 0.0, 0.0
+        for j in range(J.shape[0]):
+            if j == i or J[i, j] <= free_weight * pi[j] or J[i, j] == 0.0:
+                continue
+            w = J[i, j] / pi[j]
+            if group[j] < 0:
+                free, free_weight = j, w
+            if w > most:
+                strongest, most = j, w
+        join_group(i, free if free_weight >= 0.5 * most else -1, strongest, group)
+
+
+@jit
+def merge_dense(J, group, merged):
+    """The masses between groups of states. merged, zero before: OUT."""
+    for i in range(J.shape[0]):
+        row = merged[group[i]]
+        for j in range(J.shape[0]):
+            row[group[j]] += J[i, j]
 
 
 # Stationary distributions

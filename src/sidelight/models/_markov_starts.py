@@ -1,6 +1,7 @@
 """Where the search of Markov aggregation starts: colours, a repaired partition, coarse to fine."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,6 @@ Ints = NDArray[np.int64]
 # to see the whole, and enough of them to draw any boundary.
 _COARSE = 20
 _COARSE_STARTS = 10
-_STRONGEST = 20  # transitions of a state that a dense chain keeps for this
 _MOST_STEPS = 50  # along which a given label reaches rows without one
 
 
@@ -127,7 +127,7 @@ def coarse_start(
     the partition is refined on the way back. Merging states of a chain is aggregation itself, so
     I(Y1; Y2) is the same on every level.
     """
-    levels, merged = [_sparsified(chain)], []
+    levels, merged = [_symmetric(chain)], []
     while levels[-1].n_states > _COARSE * n_clusters:
         group = _pair_up(levels[-1], rng)
         n_groups = int(group.max()) + 1
@@ -149,20 +149,15 @@ def coarse_start(
     return labels
 
 
-def _sparsified(chain: Chain) -> Chain:
-    """The chain in CSR form, symmetric, its weak transitions left out: enough for a start."""
-    if not chain.is_dense and chain.is_reversible:
+def _symmetric(chain: Chain) -> Chain:
+    """The chain itself, or the mean of it and its way back: for a start that is enough."""
+    if chain.is_reversible:
         return chain
-    J = (chain.matrix() + chain.matrix(transposed=True)) / 2
-    if chain.is_dense:
-        n_kept = min(_STRONGEST + 1, chain.n_states)  # the state itself is one of them
-        weakest = np.partition(J, -n_kept, axis=1)[:, -n_kept]
-        J[np.minimum(weakest[:, None], weakest) > J] = 0.0
-    return _of_joint(sparse.csr_array(J / J.sum()))
+    return _of_joint((chain.matrix() + chain.matrix(transposed=True)) / 2)
 
 
-def _of_joint(joint: sparse.csr_array) -> Chain:
-    J = CSR.of(joint)
+def _of_joint(joint: Any) -> Chain:
+    J = CSR.of(sparse.csr_array(joint)) if sparse.issparse(joint) else joint
     return Chain(J, J, np.asarray(joint.sum(axis=1)).ravel())
 
 
@@ -170,12 +165,19 @@ def _pair_up(chain: Chain, rng: np.random.Generator) -> Ints:
     """Groups of two states, or a few, along strong transitions, numbered from 0."""
     group = np.full(chain.n_states, -1, dtype=np.int64)
     order = rng.permutation(chain.n_states)
-    kernels.pair_up(*chain.J, chain.pi, order, group)
+    if chain.is_dense:
+        kernels.pair_up_dense(chain.J, chain.pi, order, group)
+    else:
+        kernels.pair_up(*chain.J, chain.pi, order, group)
     return np.unique(group, return_inverse=True)[1].astype(np.int64)
 
 
 def _merge(chain: Chain, group: Ints, n_groups: int) -> Chain:
     """The chain between groups of states."""
+    if chain.is_dense:
+        merged = np.zeros((n_groups, n_groups))
+        kernels.merge_dense(chain.J, group, merged)
+        return _of_joint(merged)
     n = chain.n_states
     member = sparse.csr_array((np.ones(n), group, np.arange(n + 1)), shape=(n, n_groups))
-    return _of_joint(sparse.csr_array(member.T @ chain.matrix() @ member))
+    return _of_joint(member.T @ chain.matrix() @ member)

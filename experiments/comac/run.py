@@ -1,0 +1,308 @@
+"""Steger, Geiger & Smieja, "Semi-supervised clustering via Markov chain aggregation": its figures.
+
+The paper prints plots only. See README.md for what it leaves open, and where reference.csv is from.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from sklearn.exceptions import ConvergenceWarning
+
+from experiments.figures import Lines, panels
+from experiments.runner import Cell, Experiment, Outcome, Table, seed_of
+from experiments.tables import markdown, read_csv, shown, signed, summarise
+from sidelight.datasets import load as load_dataset
+from sidelight.datasets import make_concentric_circles
+from sidelight.exceptions import DatasetNotFoundError
+from sidelight.metrics import normalized_mutual_info
+from sidelight.models import MarkovAggregation
+from sidelight.side import SideInformation, sample_labels, sample_pairs
+
+DATASETS = ("iris", "wine", "glass", "ecoli", "segmentation", "user", "vertebral", "circles")
+PAIR_DATASETS = ("ionosphere", "iris", "user", "wine")
+PERCENTS = (0, 10, 20, 30)
+NOISES = (0, 10, 20, 30, 40, 50)
+PAIR_PERCENTS = (0, 20, 50, 100, 150)
+NEIGHBORS = (5, 20, 50)
+BETAS = (0.0, 0.25, 0.5, 0.75, 1.0)
+DRAWS = 10
+REFERENCE = {
+    (r["dataset"], r["method"], int(r["percent"])): float(r["nmi"])
+    for r in read_csv(Path(__file__).with_name("reference.csv"))
+}
+
+SEQ, ANN = "CoMaC-seq", "CoMaC-ann"
+DEFAULTS, SPARSE, SOFT = "our defaults", "sparse", "soft"
+NO_CANNOT = "CoMaC-seq, no cannot-links"
+
+
+# One cell
+
+
+def run(cell: Cell) -> Mapping[str, float]:
+    """Draw the statements of this cell, fit its method, score the partition."""
+    X, y = _data(cell["dataset"], cell["what"], cell["draw"])
+    side = _side(cell, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = _model(cell, len(set(y.tolist()))).fit(X, side=side)
+    return {
+        "nmi": 100 * normalized_mutual_info(y, model.labels_, average="arithmetic"),
+        "cost": model.cost_,
+        "broken": int(model.result_.violated.sum()),
+    }
+
+
+def missing(cell: Cell) -> str | None:
+    """Why this cell cannot run here: its data set is not on this machine."""
+    try:
+        _data(cell["dataset"], cell["what"], 0)
+    except DatasetNotFoundError as error:
+        return str(error)
+    return None
+
+
+@cache
+def _data(name: str, what: str, draw: int) -> tuple[Any, Any]:
+    if name == "circles":  # drawn anew each time; all others are always the same
+        return make_concentric_circles(random_state=seed_of(dataset=name, draw=draw))
+    data = load_dataset(name, "comac_scaled" if what == "pairs" else "comac")
+    return data.X, data.y
+
+
+def _side(cell: Cell, y: Any) -> SideInformation:
+    """The statements of this draw: the same for every method, so that differences are paired."""
+    names = ("dataset", "what", "percent", "noise", "draw")
+    seed = seed_of(**{name: cell[name] for name in names})
+    share = cell["percent"] / 100
+    if cell["percent"] == 0:
+        return SideInformation.empty(len(y))
+    if cell["what"] == "pairs":
+        side = sample_pairs(y, share, ordered=True, replace=False, random_state=seed)
+        return side.only(kind="must") if cell["method"] == NO_CANNOT else side
+    if cell["what"] == "two classes":
+        n_labels = round(share * len(y))
+        return sample_labels(y, n_labels, classes=2, min_share=0.3, random_state=seed)
+    right = 1 - cell["noise"] / 100
+    return sample_labels(y, share, rounding="ceil", accuracy=right, exact=True, random_state=seed)
+
+
+def _model(cell: Cell, n_clusters: int) -> MarkovAggregation:
+    settings = {
+        "n_clusters": n_clusters,
+        "beta": cell["beta"],
+        "n_neighbors": cell["k"],
+        "random_state": seed_of(**cell),
+    }
+    if cell["method"] in (SEQ, NO_CANNOT):
+        return MarkovAggregation.as_published(**settings)
+    if cell["method"] == ANN:
+        return MarkovAggregation.as_published(annealing_step=0.1, **settings)
+    ours = {DEFAULTS: {}, SPARSE: {"chain": "sparse"}, SOFT: {"constraints": "soft"}}
+    return MarkovAggregation(**settings, **ours[cell["method"]])
+
+
+# Which cells
+
+
+def _cells(
+    datasets: Iterable[str],
+    methods: Iterable[str],
+    repeats: int | None,
+    *,
+    percents: Iterable[int] = PERCENTS,
+    noises: Iterable[int] = (0,),
+    neighbors: Iterable[int] = (20,),
+    betas: Iterable[float] = (0.5,),
+    what: str = "labels",
+) -> list[Cell]:
+    names = ("dataset", "what", "percent", "noise", "k", "beta", "method", "draw")
+    draws = range(DRAWS if repeats is None else repeats)
+    grid = product(datasets, (what,), percents, noises, neighbors, betas, methods, draws)
+    return [dict(zip(names, values, strict=True)) for values in grid]
+
+
+def _fig1_cells(repeats: int | None) -> list[Cell]:
+    # 30 constraints for 180 rows
+    return _cells(("circles",), (SEQ, ANN, DEFAULTS), repeats, percents=(0, 17), what="pairs")
+
+
+def _fig2_cells(repeats: int | None) -> list[Cell]:
+    return _cells(
+        ("circles", "iris"),
+        (SEQ, ANN, DEFAULTS),
+        repeats,
+        percents=(0, 20),
+        neighbors=NEIGHBORS,
+        betas=(0.0, 0.5, 1.0),
+    )
+
+
+def _fig3_cells(repeats: int | None) -> list[Cell]:
+    datasets = ("iris", "wine", "vertebral", "circles")
+    return _cells(datasets, (SEQ, ANN, DEFAULTS), repeats, percents=(0, 20), betas=BETAS)
+
+
+def _fig4a_cells(repeats: int | None) -> list[Cell]:
+    return _cells(DATASETS, (SEQ, ANN, DEFAULTS, SPARSE), repeats)
+
+
+def _fig4b_cells(repeats: int | None) -> list[Cell]:
+    methods = (SEQ, ANN, DEFAULTS)
+    return _cells(DATASETS, methods, repeats, percents=(10, 20, 30), what="two classes")
+
+
+def _fig5_cells(repeats: int | None) -> list[Cell]:
+    datasets = [name for name in DATASETS if name != "circles"]
+    return _cells(datasets, (SEQ, DEFAULTS, SOFT), repeats, percents=(30,), noises=NOISES)
+
+
+def _fig6_cells(repeats: int | None) -> list[Cell]:
+    methods = (SEQ, NO_CANNOT, DEFAULTS)
+    return _cells(PAIR_DATASETS, methods, repeats, percents=PAIR_PERCENTS, what="pairs")
+
+
+# How they are shown
+
+_BY = ("dataset", "what", "percent", "noise", "k", "beta", "method")
+
+
+def _render(
+    *columns: str, reference: bool = False
+) -> Callable[[Sequence[Outcome]], tuple[list[dict[str, Any]], str]]:
+    """A table with a line per setting, by these columns, and a pair of columns per method."""
+
+    def render(outcomes: Sequence[Outcome]) -> tuple[list[dict[str, Any]], str]:
+        rows = summarise(outcomes, _BY, "nmi")
+        for more in ("cost", "broken"):
+            for row, other in zip(rows, summarise(outcomes, _BY, more), strict=True):
+                row[more] = other["mean"]
+        methods = list(dict.fromkeys(row["method"] for row in rows))
+        lines: dict[tuple[Any, ...], dict[str, Any]] = {}
+        for row in rows:
+            key = tuple(row[name] for name in columns)
+            lines.setdefault(key, {})[row["method"]] = row
+            if reference:
+                row["reference"] = REFERENCE.get((row["dataset"], row["method"], row["percent"]))
+        header = [*columns, "runs", *methods]
+        if reference:
+            header += [f"{m} in the methods page, Δ" for m in (SEQ, ANN)]
+        text = []
+        for key, found in lines.items():
+            runs = sorted({row["runs"] for row in found.values()})
+            line = [*map(str, key), "-".join(map(str, runs))]
+            line += [shown(found.get(method), 1) for method in methods]
+            if reference:
+                line += [_against(found.get(method)) for method in (SEQ, ANN)]
+            text.append(line)
+        return rows, markdown(header, text)
+
+    return render
+
+
+def _against(row: Mapping[str, Any] | None) -> str:
+    if row is None or row["reference"] is None or row["mean"] is None:
+        return ""
+    return f"{row['reference']:.1f}, {signed(row['mean'] - row['reference'], 1)}"
+
+
+def _draw(
+    x: str, title: str, only: Mapping[str, Any] | None = None
+) -> Callable[[Sequence[Mapping[str, Any]], Path], None]:
+    def draw(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+        figure: dict[str, dict[str, list[tuple[float, float, float]]]] = {}
+        for row in rows:
+            if row["mean"] is None or any(row[k] != v for k, v in (only or {}).items()):
+                continue
+            point = (row[x], row["mean"], row["se"] or 0.0)
+            figure.setdefault(row["dataset"], {}).setdefault(row["method"], []).append(point)
+        shown_lines: Mapping[str, Lines] = figure
+        panels(shown_lines, path, x=title, y="NMI, %")
+
+    return draw
+
+
+_COMMON = (
+    "Draws: 10 per setting unless the command above says otherwise; the same for every method.",
+    "CoMaC-seq, CoMaC-ann: paper mode without and with annealing (Δ = 0.1), 5 starts. "
+    "Our defaults: 5 starts from coarse to fine, repaired; a row is no neighbour of itself.",
+    "Score: NMI with the arithmetic mean, in percent, on all rows; mean ± standard error. K is the "
+    "number of classes; β = 0.5 and k = 20 unless varied.",
+)
+
+# iris and wine come with scikit-learn and circles are drawn, so that these run anywhere.
+_RECORDED = (
+    *_cells(("iris",), (SEQ, ANN, DEFAULTS, SPARSE, SOFT), 1, percents=(20,)),
+    *_cells(("iris",), (SEQ, DEFAULTS), 1, percents=(20,), betas=(0.0, 1.0)),
+    *_cells(("wine",), (SEQ, DEFAULTS, SOFT), 1, percents=(30,), noises=(20,)),
+    *_cells(("circles",), (ANN, DEFAULTS), 1, percents=(0,)),
+    *_cells(("ionosphere",), (SEQ, DEFAULTS), 1, percents=(50,), what="pairs"),
+)
+
+EXPERIMENT = Experiment(
+    title="Semi-supervised clustering via Markov chain aggregation (Steger, Geiger & Smieja)",
+    run=run,
+    missing=missing,
+    recorded=_RECORDED,
+    tables={
+        "fig1": Table(
+            "Figure 1: three circles, without and with 30 constraints",
+            ("30 of 180 x 180 ordered pairs.", *_COMMON),
+            _fig1_cells,
+            _render("dataset", "percent"),
+        ),
+        "fig2": Table(
+            "Figure 2: influence of k",
+            _COMMON,
+            _fig2_cells,
+            _render("dataset", "beta", "percent", "k"),
+            _draw("k", "k (β = 0.5, 20 % labelled)", {"beta": 0.5, "percent": 20}),
+        ),
+        "fig3": Table(
+            "Figure 3: influence of β",
+            _COMMON,
+            _fig3_cells,
+            _render("dataset", "percent", "beta"),
+            _draw("beta", "β (20 % labelled)", {"percent": 20}),
+        ),
+        "fig4a": Table(
+            "Figure 4a: labels from all classes",
+            (
+                *_COMMON,
+                "Sparse: our defaults on the neighbour graph instead of all pairs.",
+                "The paper draws this without printing numbers; beside ours stand the figures of "
+                "the methods page (5 working starts, 10 draws of its own, standard errors 0-4).",
+            ),
+            _fig4a_cells,
+            _render("dataset", "percent", reference=True),
+            _draw("percent", "labelled rows, %"),
+        ),
+        "fig4b": Table(
+            "Figure 4b: labels from two classes",
+            ("Two classes drawn at random that hold 30 % of the rows.", *_COMMON),
+            _fig4b_cells,
+            _render("dataset", "percent"),
+            _draw("percent", "labelled rows, %, from two classes"),
+        ),
+        "fig5": Table(
+            "Figure 5: wrong labels",
+            ("30 % of the rows labelled, a share of which gets another class.", *_COMMON),
+            _fig5_cells,
+            _render("dataset", "noise"),
+            _draw("noise", "wrong labels, %"),
+        ),
+        "fig6": Table(
+            "Figure 6: pairs, and the harm of a few cannot-links",
+            ("Pairs: so many per 100 rows, ordered, without replacement. Scaled data.", *_COMMON),
+            _fig6_cells,
+            _render("dataset", "percent"),
+            _draw("percent", "pairs per 100 rows"),
+        ),
+    },
+)
