@@ -113,7 +113,7 @@ def test_symmetric_divergence_is_that_of_the_corrected_formula():
 def test_posterior_density_and_divergence_are_those_of_the_definition():
     emission, q, X, phi = fitted("gaussian")
     rows = X - X.mean(axis=0)
-    prior = (1.0, float(D), np.zeros(D), D * np.diag(X.var(axis=0)))
+    prior = (1.0, float(D), np.zeros(D), 0.5 * D * np.diag(X.var(axis=0)))
     for k in range(T):
         kappa, nu, m, S = oracles.normal_wishart_terms(rows, phi[k], *prior)
         assert_allclose([q.kappa[k], q.nu[k]], [kappa, nu])
@@ -127,7 +127,8 @@ def test_posterior_density_and_divergence_are_those_of_the_definition():
 
 def test_diagonal_is_full_column_by_column():
     emission, q, X, phi = fitted("gaussian_diag")
-    columns = [EMISSIONS["gaussian"].of(as_blocks(X[:, [j]]), None, T) for j in range(D)]
+    same = {"covariance": 1.0}
+    columns = [EMISSIONS["gaussian"].of(as_blocks(X[:, [j]]), same, T) for j in range(D)]
     parts = [e.posterior(e.statistics(X[:, [j]], phi)) for j, e in enumerate(columns)]
     every = list(zip(columns, parts, strict=True))
     densities = [e.log_density(X[:, [j]], p) for j, (e, p) in enumerate(every)]

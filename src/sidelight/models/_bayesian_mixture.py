@@ -105,8 +105,8 @@ class BayesianMixture(SideClusterer):
         Of the components, with some of the keys ``mean`` (default: the mean of the data),
         ``mean_precision`` (kappa, 1), ``degrees_of_freedom`` (nu; the number of columns that vary,
         1 if diagonal) and ``covariance``: what a cluster's covariance is expected to be, as a
-        factor of the columns' variances (1), as variances, or as a matrix. "published": unit scale
-        matrix, and the K-means centres of the start as means.
+        factor of the columns' variances (0.5, or 1 if diagonal), as variances, or as a matrix.
+        "published": unit scale matrix, and the K-means centres of the start as means.
     init : {"seeded", "k-means"}, array, or fitted model, default="seeded"
         Where to start: K-means with ``n_components`` clusters, begun at the means of the labelled
         classes ("seeded") or not. An array of shape (n_samples,) gives component numbers (−1 is

@@ -29,6 +29,11 @@ from sidelight.models._emissions._emission import (
 
 Floats = NDArray[np.float64]
 
+# What a cluster's covariance is expected to be, as a factor of the columns' variances. Of 1, 1/2,
+# 1/4 and 1/10 the second gave the best accuracy over eight data sets (iris, wine, glass, ecoli,
+# breast, thyroid, yeast, optdigits) with 0, 20 and 50 % labels; 1 merges digits, 1/4 splits wine.
+COVARIANCE = 0.5
+
 
 class NormalWishart(NamedTuple):
     """T of them: kappa and nu (T,), m (T, d), C (T, d, d), and whiten = C^-1."""
@@ -83,7 +88,7 @@ class Gaussian:
 
     @classmethod
     def of(cls, rows: Blocks, prior: Any, n_components: int) -> Self:
-        """With m = mean, kappa = 1, nu = d, L^-1 = nu diag(variance), each a key of ``prior``.
+        """With m = mean, kappa = 1, nu = d, L^-1 = nu diag(variance) / 2, each a key of ``prior``.
 
         Published: L = I, and m is the centre that the component starts from.
         """
@@ -97,7 +102,7 @@ class Gaussian:
         if published:
             scatter = np.eye(d)
         else:
-            scatter = nu * _covariance(given.get("covariance", 1.0), spread, n_all)
+            scatter = nu * _covariance(given.get("covariance", COVARIANCE), spread, n_all)
         full = np.ones(n_components)
         mean = np.tile(read_mean(given.get("mean"), spread), (n_components, 1))
         stacked = np.broadcast_to(scatter, (n_components, d, d))
