@@ -140,8 +140,12 @@ class StructuralEntropyClustering(SideClusterer):
     kinds. Labels become must-links inside a class and cannot-links between classes. Repeating a
     statement does not make it count more; of different weights the largest counts.
 
-    Beyond 20,000 rows neighbours are approximate, and the search starts from single rows and groups
-    instead of trying a merger of every pair first. Time grows with the number of edges.
+    How many clusters are found depends on the graph: more neighbours, fewer clusters. The sparse
+    graph of many rows falls into many small modules: give ``n_clusters`` if you know it.
+
+    Beyond 20,000 rows neighbours are approximate, the search starts from single rows and groups
+    instead of trying a merger of every pair first, and ends after three rounds. Time grows with the
+    number of edges.
 
     References
     ----------
@@ -411,7 +415,7 @@ class StructuralEntropyClustering(SideClusterer):
             lowest = 0.0
             if graph.nnz == graph.shape[0] * (graph.shape[0] - 1) and graph.nnz:
                 lowest = float(graph.data.min())
-            return Strengths(lambda i, j: np.asarray(graph[i, j]).ravel(), highest, lowest)
+            return Strengths(lambda i, j: _entries(graph, i, j), highest, lowest)
         metric: Any = "cosine" if self.affinity == "cosine" else "euclidean"
 
         def similarity(i: Ints, j: Ints) -> Floats:
@@ -515,8 +519,9 @@ class StructuralEntropyClustering(SideClusterer):
         self._volume, self._cut = modules.volume, modules.cut
         self._total, self._floor = level.total, level.floor
         objective = search.costs_sum(level, modules)
-        history = [*found.history[:-1], objective]
-        run = _Run(objective, np.minimum.accumulate(history), len(history))
+        # The search adds up gains; rounding must not make the last digit of the history rise.
+        history = np.maximum.accumulate([objective, *found.history[-2::-1]])[::-1]
+        run = _Run(objective, history, len(history))
         return self._publish(labels, names, run, side, seed)
 
     def _best_insertion(self, similar: sparse.csr_array, otherwise: Ints) -> Ints:
@@ -573,6 +578,15 @@ class _Task:
     def __exit__(self, *exception: object) -> None:
         if exception[0] is None:
             self._context.call_on_fit_task_end(estimator=self._model)
+
+
+def _entries(graph: sparse.csr_array, i: Ints, j: Ints) -> Floats:
+    """Entries of a sparse matrix with sorted rows."""
+    n = graph.shape[1]
+    row = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
+    keys = np.append(row * n + graph.indices, -1)
+    place = np.searchsorted(keys[:-1], i * n + j)
+    return np.where(keys[place] == i * n + j, np.append(graph.data, 0.0)[place], 0.0)
 
 
 def _one_row(X: Any) -> bool:
