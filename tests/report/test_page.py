@@ -185,3 +185,11 @@ def test_a_browser_finds_text_where_the_data_has_tags(open_page):
 def test_a_browser_draws_the_page_on_a_phone(open_page, tmp_path):
     open_page("--window-size=390,1200", f"--screenshot={tmp_path / 'shot.png'}")
     assert (tmp_path / "shot.png").stat().st_size > 10_000
+
+
+def test_the_largest_of_many_clusters_are_shown(tmp_path):
+    X = np.arange(120.0)[:, None]
+    result = PartitionLevelKMeans(60, n_init=1, random_state=0).fit(X).result_
+    result.report(tmp_path / "page.html", X, evidence=Evidence(truth=list(range(120))))
+    page = Page((tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert "And 10 smaller ones." in page.text

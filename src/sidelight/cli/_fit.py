@@ -337,6 +337,13 @@ def _fitted(model: Any, X: "NDArray[Any]", known: "SideInformation") -> _Fitted:
     return _Fitted(model, [f"{text[:1].upper()}{text[1:]}" for text in told])
 
 
+_PLANES = {
+    "pca": "The picture shows the first two principal components.",
+    "tsne": "The picture is a t-SNE map: neighbours are near, distances say nothing.",
+    "umap": "The picture is a UMAP map: neighbours are near, distances say nothing.",
+}
+
+
 class Answer:
     """A fitted model and what the command line makes of it.
 
@@ -379,10 +386,11 @@ class Answer:
         from sidelight.report import project
 
         given = {key: how.pop(key) for key in ("truth", "stability", "command")}
+        notes = [*self.notes, _PLANES[picture]] if pictures else self.notes
         self.result.report(
             path,
             X,
-            evidence=self.evidence._replace(notes=self.notes, **given),
+            evidence=self.evidence._replace(notes=notes, **given),
             plane=project(self.X, method=picture) if pictures else None,
             pictures=pictures,
             **how,

@@ -11,6 +11,9 @@ from sidelight.report._figures import COLOURS, check_matplotlib, new_figure, sho
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Inches: a wider picture is too small to read on any screen.
+_WIDEST = 14.0
+
 
 def plot_history(history: ArrayLike, *, ax: "Axes | None" = None) -> "Axes":
     """Draw the objective after each iteration.
@@ -153,7 +156,7 @@ def plot_confusion(
     names = list(range(int(labels.max(initial=0)) + 1)) if names is None else list(names)
     classes, table = confusion(truth, labels, len(names))
     if ax is None:
-        size = (2.2 + 0.55 * len(names), 1.6 + 0.4 * len(classes))
+        size = (min(2.2 + 0.55 * len(names), _WIDEST), min(1.6 + 0.4 * len(classes), _WIDEST))
         ax = new_figure(size=size).axes[0]
     share = table / np.maximum(table.sum(axis=1, keepdims=True), 1)
     _heat_map(ax, share, table.astype(str), cmap="Blues", limits=(0.0, 1.0))
@@ -192,7 +195,7 @@ def plot_profiles(
     columns = sorted(largest, key=lambda column: -largest[column])[:n_columns]
     table = np.array([[cluster[column] for cluster in of] for column in columns])
     if ax is None:
-        size = (2.5 + 0.7 * len(of), 1.2 + 0.33 * len(columns))
+        size = (min(2.5 + 0.7 * len(of), _WIDEST), 1.2 + 0.33 * len(columns))
         ax = new_figure(size=size).axes[0]
     # The sign stands in the cell, because both ends of the scale are dark in print.
     rounded = np.round(table, 1) + 0.0  # no minus before a zero

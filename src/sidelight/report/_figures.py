@@ -21,6 +21,8 @@ MARKERS = "os^Dv<>Pp*"
 _MAX_POINTS = 20_000
 # Past this many lines or rings of one kind nothing can be made out.
 _MAX_LINES = 100
+# Past this many marks a legend explains nothing.
+_MAX_LEGEND = 40
 # A map by neighbours costs seconds for so many rows; the others are left out of the picture.
 _MAX_MAPPED = 5_000
 _METHODS = ("pca", "tsne", "umap")
@@ -204,14 +206,15 @@ def plot_clusters(
 def _add_legend(ax: "Axes") -> None:
     """What the marks mean, below the picture: a place inside costs a search among all points."""
     handles, texts = ax.get_legend_handles_labels()
-    if not 0 < len(handles) <= 16:
+    if not 0 < len(handles) <= _MAX_LEGEND:
         return
+    crowded = len(handles) > 16
     columns = 3 if max(map(len, texts)) > 12 else 4
     legend = ax.legend(
         loc="upper center",
         bbox_to_anchor=(0.5, 0),
-        fontsize="small",
-        ncols=min(len(handles), columns),
+        fontsize="x-small" if crowded else "small",
+        ncols=min(len(handles), columns + 2 * crowded),
         frameon=False,
     )
     for handle in legend.legend_handles:

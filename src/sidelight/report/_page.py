@@ -23,6 +23,8 @@ from sidelight.results import ClusterResult
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Tables and pictures of clusters stop here, with the largest ones.
+_MAX_CLUSTERS = 50
 # Nothing may be loaded and nothing may run, whatever the data says.
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 _STYLE = """
@@ -198,11 +200,11 @@ def _draw(
             "How far a cluster's mean lies from that of all other rows, in standard deviations of "
             "the column."
         )
-        drawn["profiles"] = _image(plot_profiles(summary["clusters"]), caption)
+        drawn["profiles"] = _image(plot_profiles(summary["clusters"][:20]), caption)
     people = sorted(summary["kept"]["by_annotator"], key=lambda row: -row["n"])[:30]
     if len(people) > 1:
         drawn["annotators"] = _image(_draw_people(people), _people_caption(people))
-    if summary["truth"] is not None:
+    if summary["truth"] is not None and summary["n_clusters"] <= _MAX_CLUSTERS:
         ax = plot_confusion(evidence.truth, result.labels, names=names)
         drawn["truth"] = _image(ax, "Rows of each given class in each cluster.")
     return drawn
@@ -274,7 +276,10 @@ def _opening(title: str, summary: dict[str, Any]) -> _Html:
 
 
 def _clusters_section(summary: dict[str, Any], drawn: dict[str, _Html]) -> _Html:
-    clusters = summary["clusters"]
+    # The largest ones, in their own order: a page with thousands is no page.
+    by_size = sorted(summary["clusters"], key=lambda cluster: -cluster["size"])[:_MAX_CLUSTERS]
+    clusters = sorted(by_size, key=lambda cluster: cluster["number"])
+    n_hidden = summary["n_clusters"] - len(clusters)
     optional = [
         (key, name)
         for key, name in (("confidence", "mean confidence"), ("stability", "stability over seeds"))
@@ -291,6 +296,8 @@ def _clusters_section(summary: dict[str, Any], drawn: dict[str, _Html]) -> _Html
         for cluster in clusters
     ]
     parts: list[Any] = [_tag("h2", "The clusters"), drawn.get("clusters", ""), _table(header, rows)]
+    if n_hidden:
+        parts.append(_tag("p", f"And {n_hidden:,} smaller ones.", class_="small"))
     if summary["columns"] and summary["n_clusters"] > 1:
         note = "The mean inside against the mean of all other rows, where they differ most."
         told = [_join([_tag("b", c["name"]), ": ", _apart(c["profile"])], "") for c in clusters]
