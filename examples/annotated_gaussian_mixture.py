@@ -71,7 +71,8 @@ def vertebral_columns(folder: Path) -> None:
     true_means = np.array([data.X[data.y == c].mean(axis=0) for c in np.unique(data.y)])
     parts = {}
     for name, said in (("alone", None), ("with annotations", side)):
-        model = AnnotatedGaussianMixture(3, random_state=0).fit(data.X, side=said)
+        # Told that nobody errs: left to itself the model finds the data more credible than people.
+        model = AnnotatedGaussianMixture(3, accuracy=1.0, random_state=0).fit(data.X, side=said)
         parts[name] = model.labels_
         print(
             f"   {name}: NMI {normalized_mutual_info(data.y, model.labels_):.3f}, "
