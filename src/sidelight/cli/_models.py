@@ -18,6 +18,7 @@ from sidelight.exceptions import SidelightError
 _COUNTS = ("n_clusters", "n_components")
 
 
+_SCALE = re.compile(r"\b(?:time|memory)\b.*\bgrows?\b|\bO\(n", re.IGNORECASE)
 _LEGEND = (
     "must, cannot, label, not_label: the statements that it takes; all take unsure.",
     "K: the number of clusters is given, is a limit, or is found.",
@@ -153,7 +154,7 @@ def describe(model: Any) -> str:
         "repetition": model.repetition,
         "finds wrong statements": "yes" if "statement_error_" in attributes else "no",
         "accuracy of annotators": "yes" if "annotator_accuracy_" in attributes else "no",
-        "scales": _about_time(text),
+        "scales": _about_scale(text),
     }
     lines += [f"  {key + ':':24s}{value}" for key, value in facts.items() if value]
     lines += ["", "  parameters (--set name=value):"]
@@ -198,7 +199,7 @@ def _first_sentence(text: str) -> str:
     return re.split(r"(?<=\.)\s(?=[A-Z])", text, maxsplit=1)[0]
 
 
-def _about_time(text: str) -> str:
-    """What the docstring says about time, if it does."""
-    found = re.search(r"(?:^|(?<=\.\s))(The time\b.*?\.)(?:\s|$)", " ".join(text.split()))
-    return found.group(1) if found else ""
+def _about_scale(text: str) -> str:
+    """The sentences of a docstring about how time and memory grow, if there are any."""
+    sentences = re.split(r"(?<=\.)\s(?=[A-Z])", " ".join(text.split()))
+    return " ".join(sentence for sentence in sentences if _SCALE.search(sentence))

@@ -42,6 +42,7 @@ def plot_history(history: ArrayLike, *, ax: "Axes | None" = None) -> "Axes":
     ax.plot(np.arange(1, len(values) + 1), values, color=COLOURS[0], marker="o", markersize=3)
     ax.set(xlabel="iteration", ylabel="objective")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.ticklabel_format(axis="y", useOffset=False)
     return ax
 
 

@@ -237,8 +237,7 @@ def _draw_rows(ax: "Axes", plane: NDArray[Any], labels: NDArray[Any] | None, nam
         x, y = plane[shown].T
         ax.scatter(x, y, s=size, c="#999999", linewidths=0, rasterized=True)
         return
-    # With few clusters each has a shape of its own; with many, colour and shape go together.
-    n_colours = len(COLOURS) if labels.max() >= len(COLOURS) else 1
+    # Eight colours and ten shapes, both in turn: forty pairs, and in print ten shapes.
     for cluster in np.unique(labels[shown]):
         x, y = plane[shown[labels[shown] == cluster]].T
         if cluster < 0:
@@ -249,7 +248,7 @@ def _draw_rows(ax: "Axes", plane: NDArray[Any], labels: NDArray[Any] | None, nam
             y,
             s=size,
             c=COLOURS[cluster % len(COLOURS)],
-            marker=MARKERS[cluster // n_colours % len(MARKERS)],
+            marker=MARKERS[cluster % len(MARKERS)],
             linewidths=0,
             alpha=0.75 if len(shown) < 5_000 else 0.4,
             label=short(cluster if names is None else names[cluster]),
