@@ -194,28 +194,32 @@ def add_row(i, factor, said, vocabulary, phi, sums):
     """Add factor times what row i puts into the sums: OUT."""
     p_span, p_class, p_must, p_cannot, n_span, n_class, n_cannot = said[:7]
     attract, repel, deny, repel_all = sums
-    own = phi[i]
-    n_components = own.shape[0]
+    n_components = phi.shape[1]
     for e in range(p_span[i], p_span[i + 1]):
         a, r = factor * p_must[e], factor * p_cannot[e]
         c = p_class[e]
         v = vocabulary[c]
+        # One table per loop: the compiler then finds vectors.
         for k in range(n_components):
-            attract[c, k] += a * own[k]
-            repel[c, k] += r * own[k]
-            repel_all[v, k] += r * own[k]
+            attract[c, k] += a * phi[i, k]
+        if r != 0.0:
+            for k in range(n_components):
+                repel[c, k] += r * phi[i, k]
+            for k in range(n_components):
+                repel_all[v, k] += r * phi[i, k]
     for e in range(n_span[i], n_span[i + 1]):
         r = factor * n_cannot[e]
         c = n_class[e]
         for k in range(n_components):
-            deny[c, k] += r * own[k]
+            deny[c, k] += r * phi[i, k]
 
 
 @jit
-def field(i, said, vocabulary, phi, sums, potential, is_potts, near, cost):
-    """What each component costs row i, given the others; row i is in no sum. cost (T): OUT.
+def field(i, stop, said, vocabulary, phi, sums, potential, is_potts, near, cost):
+    """What each component costs row i, given rows in the sums and partners before stop.
 
-    potential (T, T) is V, the cost of a broken must; a broken cannot costs 1 in one component.
+    cost (T): OUT. Row i itself is in no sum. potential (T, T) is V, the cost of a broken must; a
+    broken cannot costs 1 in one component.
     """
     (
         p_span, p_class, p_must, p_cannot, n_span, n_class, n_cannot,
@@ -231,17 +235,20 @@ def field(i, said, vocabulary, phi, sums, potential, is_potts, near, cost):
         v = vocabulary[c]
         for k in range(n_components):
             near[k] += a * attract[c, k]
-            cost[k] += r * (repel_all[v, k] - repel[c, k] + deny[c, k])
+        if r != 0.0:
+            for k in range(n_components):
+                cost[k] += r * (repel_all[v, k] - repel[c, k] + deny[c, k])
     for e in range(n_span[i], n_span[i + 1]):
         r, c = n_cannot[e], n_class[e]
         for k in range(n_components):
             cost[k] += r * repel[c, k]
     for e in range(indptr[i], indptr[i + 1]):
-        other = phi[partner[e]]
-        a, r = pair_must[e], pair_cannot[e]
+        if partner[e] >= stop:
+            break  # partners are in ascending order
+        j, a, r = partner[e], pair_must[e], pair_cannot[e]
         for k in range(n_components):
-            near[k] += a * other[k]
-            cost[k] += r * other[k]
+            near[k] += a * phi[j, k]
+            cost[k] += r * phi[j, k]
     if is_potts:
         total = 0.0
         for k in range(n_components):
@@ -260,7 +267,7 @@ def sweep(scores, said, vocabulary, potential, is_potts, phi, sums, near, cost):
     n, n_components = scores.shape
     for i in range(n):
         add_row(i, -1.0, said, vocabulary, phi, sums)
-        field(i, said, vocabulary, phi, sums, potential, is_potts, near, cost)
+        field(i, n, said, vocabulary, phi, sums, potential, is_potts, near, cost)
         best = -np.inf
         for k in range(n_components):
             cost[k] = scores[i, k] - cost[k]
@@ -278,16 +285,17 @@ def sweep(scores, said, vocabulary, potential, is_potts, phi, sums, near, cost):
 
 @jit
 def part_of_bound(scores, said, vocabulary, potential, is_potts, phi, sums, near, cost):
-    """Expected scores plus entropy less the cost of the statements; sums come out as they were."""
+    """Expected scores plus entropy less the cost of the statements; sums begin at zero: OUT.
+
+    Each row is charged for its pairs with the rows before it.
+    """
     n, n_components = scores.shape
     bound = 0.0
     for i in range(n):
-        add_row(i, -1.0, said, vocabulary, phi, sums)
-        field(i, said, vocabulary, phi, sums, potential, is_potts, near, cost)
+        field(i, i, said, vocabulary, phi, sums, potential, is_potts, near, cost)
         add_row(i, 1.0, said, vocabulary, phi, sums)
         for k in range(n_components):
             p = phi[i, k]
             if p > 0.0:
-                # Each pair is met from both of its ends.
-                bound += p * (scores[i, k] - np.log(p) - 0.5 * cost[k])
+                bound += p * (scores[i, k] - np.log(p) - cost[k])
     return bound

@@ -80,12 +80,11 @@ class Couplings(NamedTuple):
         """
         n_components = phi.shape[1]
         V = np.zeros((0, 0)) if potential is None else potential
-        arguments = (
-            scores, self.said, self.vocabulary, V, potential is None, phi, self.sums(phi),
-            np.empty(n_components), np.empty(n_components),
-        )  # fmt: skip
-        kernels.sweep(*arguments)
-        bound: float = kernels.part_of_bound(*arguments)
+        given = (scores, self.said, self.vocabulary, V, potential is None, phi)
+        sums, scratch = self.sums(phi), (np.empty(n_components), np.empty(n_components))
+        kernels.sweep(*given, sums, *scratch)
+        nothing = tuple(np.zeros_like(table) for table in sums)
+        bound: float = kernels.part_of_bound(*given, nothing, *scratch)
         return bound
 
 
