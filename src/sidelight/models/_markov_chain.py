@@ -80,7 +80,8 @@ def dense_chain(X: Any, n_neighbors: int, count_self: bool) -> tuple[Chain, floa
 
     def weigh(tile: int) -> None:
         here = distances[tile * _TILE : (tile + 1) * _TILE]
-        np.divide(here, -sigma, out=here)
+        with np.errstate(over="ignore"):  # infinitely far is not similar
+            np.divide(here, -sigma, out=here)
         np.exp(here, out=here)
 
     _for_tiles(weigh, len(distances))
