@@ -193,7 +193,7 @@ class Table:
             if name in one_hot:
                 continue
             if isinstance(cells, list):
-                own = len(set(cells)) == self.n_rows > 1
+                own = ids is None and None not in cells and len(set(cells)) == self.n_rows
                 hint = f", another in each row: row ids? Then --id {name}" if own else ""
                 shown = _listed(_first_texts(cells), 3, quote=True)
                 text.append(f"{name!r} holds text ({shown}{hint})")
