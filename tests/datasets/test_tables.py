@@ -58,6 +58,13 @@ def test_gaps_are_imputed_and_texts_become_columns_on_request(messy):
     np.testing.assert_array_equal(mean[:, 0], [70.5, 75.75, 81])
 
 
+def test_a_column_of_too_many_values_is_not_spread_out(tmp_path):
+    path = tmp_path / "names.csv"
+    path.write_text("name\n" + "".join(f"n{k}\n" for k in range(201)), encoding="utf-8")
+    with pytest.raises(DataError, match="'name' has 201 different values"):
+        read_table(path).numbers(["name"], one_hot=["name"])
+
+
 def test_empty_and_infinite_columns_are_named(tmp_path):
     path = tmp_path / "odd.csv"
     path.write_text("a,b\n,inf\n,2\n", encoding="utf-8")

@@ -29,6 +29,8 @@ _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _NO_NUMBER = re.compile(r"^[ \t]*[+-]?0[0-9]|_", re.MULTILINE)
 # Read in pieces: a million lines of cells as texts would take gigabytes before they are numbers.
 _PIECE = 50_000
+# More columns of zeros and ones than this drown all the others.
+_MAX_VALUES = 200
 _UNREADABLE = (ValueError, OSError, EOFError, AttributeError, TypeError, BadZipFile, zlib.error)
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _SUFFIXES = (*_DELIMITERS, ".parquet", ".npy", ".npz")
@@ -164,10 +166,13 @@ class Table:
         for name in columns:
             cells = self.columns[name]
             if name in one_hot:
-                values, codes = np.unique(
-                    np.array([text or "" for text in _as_texts(cells)], dtype=str),
-                    return_inverse=True,
-                )
+                texts = np.array([text or "" for text in _as_texts(cells)], dtype=str)
+                values, codes = np.unique(texts, return_inverse=True)
+                if len(values) > _MAX_VALUES:
+                    raise DataError(
+                        f"{self.path}: {name!r} has {len(values):,} different values, and one-hot "
+                        f"makes a column of each; at most {_MAX_VALUES} make sense. Drop it."
+                    )
                 parts.append(np.eye(len(values))[codes])
                 names += [f"{name}={value or 'missing'}" for value in values.tolist()]
             else:
