@@ -487,7 +487,7 @@ def test_crossover_keeps_the_clusters_that_carry_a_class():
     said = Annotations.of(side, 4, "bernoulli", None)
     problem = steps.Problem.of(as_blocks(X), 4, "spherical", said)
     means = np.arange(8.0).reshape(4, 2)
-    one = steps.Solution(truth, means, means, means[:, 0], 0.0, said.lead, 0)
+    one = steps.Solution(truth, means, means, means[:, 0], 0.0, said.lead)
     two = one._replace(means=means[[1, 0, 2, 3]] + 100)
     child = steps.crossover(problem, one, two, np.random.default_rng(0))
     kept = sum(bool((child[k] == parent.means[k]).all()) for k in range(4) for parent in (one, two))
@@ -497,7 +497,7 @@ def test_crossover_keeps_the_clusters_that_carry_a_class():
 def test_clones_are_removed_before_the_best_survive():
     def solution(objective, counts):
         nothing = np.zeros(0)
-        return steps.Solution(nothing, nothing, nothing, np.array(counts), objective, nothing, 0)
+        return steps.Solution(nothing, nothing, nothing, np.array(counts), objective, nothing)
 
     population = [
         solution(1, [2, 3]),

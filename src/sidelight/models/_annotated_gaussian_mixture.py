@@ -271,7 +271,7 @@ class AnnotatedGaussianMixture(SideClusterer):
             np.inf if self.max_time is None else began + self.max_time,
             self.n_jobs,
         )
-        found = self._search(problem, plan, _seeds(side, said), np.random.default_rng(seed))
+        found = self._search(problem, plan, _seeds(said), np.random.default_rng(seed))
         return self._publish_found(found, problem, side, seed)
 
     def predict(self, X: Any) -> NDArray[np.int64]:
@@ -439,7 +439,7 @@ def _refuse_sparse(X: Any) -> None:
         )
 
 
-def _seeds(side: SideInformation, said: Annotations) -> list[tuple[Ints, Floats]]:
+def _seeds(said: Annotations) -> list[tuple[Ints, Floats]]:
     """For each class with a cluster and a label: the rows that carry it, and their weights."""
     labels = said.said
     seeds = []

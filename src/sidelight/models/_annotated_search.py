@@ -99,7 +99,6 @@ class Solution(NamedTuple):
     counts: Floats
     objective: float
     cluster_of: Ints
-    n_tests: int
 
 
 class Found(NamedTuple):
@@ -250,7 +249,6 @@ class _Search:
         self.targets = np.zeros(len(start), dtype=np.int64)
         self.margin = np.zeros(len(start))
         self.value = kernels.objective(self.model, self.state)
-        self.n_tests = 0
 
     @property
     def tolerance(self) -> float:
@@ -284,11 +282,10 @@ class _Search:
         if not len(self.order):
             return
         sweeps = 1 if len(self.order) < self.problem.rows.n_samples else 1000
-        _, n_moves, n_tests = kernels.relocate_rows(
+        _, n_moves, _ = kernels.relocate_rows(
             self.rows, self.order, self.cluster_of, self.model, self.tolerance, _PATIENCE, full,
             sweeps, self.margin, self.state, self.scratch,
         )  # fmt: skip
-        self.n_tests += n_tests
         if n_moves:
             self.value = kernels.objective(self.model, self.state)
 
@@ -376,9 +373,8 @@ class _Search:
         total = state.sse + model.prior * model.variance
         variances = np.maximum(total / np.where(weight > 0, weight, 1.0), model.floor)
         return Solution(
-            self.labels, state.means, variances, state.counts, self.value, self.cluster_of,
-            self.n_tests,
-        )  # fmt: skip
+            self.labels, state.means, variances, state.counts, self.value, self.cluster_of
+        )
 
 
 def improve(problem: Problem, labels: Labels, order: Ints, deadline: float = np.inf) -> Solution:
@@ -395,7 +391,7 @@ def polish(problem: Problem, found: Found) -> Found:
     for _ in range(_POLISH_PASSES):
         if not last.settle(hold=False):
             break
-    best = last.solution()._replace(n_tests=found.best.n_tests)
+    best = last.solution()
     objective = max(best.objective, found.objective)
     scores = np.append(objective, found.scores[1:])
     return found._replace(

@@ -263,7 +263,7 @@ def _chunklets(pairs: _Pairs, tie: Ints, n_rows: int) -> tuple[Ints, Ints]:
 # What a partition says about the people
 
 
-def annotator_accuracies(side: SideInformation, tally: Floats, given: Any, log_p: Floats) -> Floats:
+def annotator_accuracies(tally: Floats, given: NDArray[np.bool_], log_p: Floats) -> Floats:
     """The accuracy of each annotator, "not told" last: as given, or the posterior mean."""
     a, b = BETA
     return np.where(given, np.exp(log_p[:, 0]), (tally[:, 0] + a) / (tally.sum(axis=1) + a + b))
@@ -316,7 +316,7 @@ def weigh(
     binding = said.binding
     tally = np.zeros((len(given), 2))
     np.add.at(tally, (who[binding], (~agrees[binding]).astype(int)), said.weight[binding])
-    accuracy = annotator_accuracies(side, tally, given, log_p)
+    accuracy = annotator_accuracies(tally, given, log_p)
     odds = said.weight * np.log(accuracy / (1 - accuracy))[who]
     sizes = [
         len(np.unique(said.class_code[(said.kind >= LABEL) & (said.vocabulary == v)]))
