@@ -8,10 +8,11 @@ import time
 from pathlib import Path
 
 import pytest
+import typer
 from rich.console import Console
 
 from sidelight import PartitionLevelKMeans, SideInformation, __version__
-from sidelight.cli import _app, _fit
+from sidelight.cli import _fit
 from sidelight.cli._app import app
 from sidelight.cli._models import registry
 from sidelight.cli._progress import Stages
@@ -36,12 +37,17 @@ def test_version_and_help_answer(run):
 
 
 def test_every_option_has_a_help_text(run):
-    import typer
-
     group = typer.main.get_command(app)
     for name, command in group.commands.items():
         for parameter in command.params:
             assert getattr(parameter, "help", None), f"{name}: {parameter.name}"
+
+
+def test_options_named_in_the_readme_exist():
+    commands = typer.main.get_command(app).commands.values()
+    known = {option for command in commands for p in command.params for option in p.opts}
+    told = set(re.findall(r"--[a-z][a-z-]+", README.read_text(encoding="utf-8")))
+    assert {"--id", "--labels", "--scale", "--report"} <= told <= known
 
 
 def test_a_typo_is_met_with_a_suggestion(shell):
@@ -54,19 +60,19 @@ def test_a_typo_is_met_with_a_suggestion(shell):
     ("error", "code", "told"),
     [
         (OSError("no room"), 2, "sidelight: no room"),
-        (KeyboardInterrupt(), 130, "interrupted"),
+        (KeyboardInterrupt(), 130, ""),
         (ZeroDivisionError("oops"), 3, "Traceback"),
     ],
 )
-def test_exit_codes_are_those_of_the_help(monkeypatch, capsys, error, code, told):
-    def fail():
+def test_exit_codes_are_those_of_the_help(shell, said, monkeypatch, error, code, told):
+    def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr(_app, "app", fail)
-    with pytest.raises(SystemExit) as caught:
-        _app.main()
-    assert caught.value.code == code
-    assert told in capsys.readouterr().err
+    monkeypatch.setattr("sidelight.report.summarize_side", fail)
+    result = shell("check", said)
+    assert result.returncode == code
+    assert told in result.stderr
+    assert ("Traceback" in result.stderr) == (code == 3)
 
 
 def commands_of_the_readme():

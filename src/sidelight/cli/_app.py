@@ -15,8 +15,8 @@ from sidelight.cli._fit import fit
 from sidelight.cli._models import models
 from sidelight.exceptions import SidelightError
 
-# Exit codes, as --help tells them. 1 is given by commands themselves.
-OK, FAILED, DEFECT, INTERRUPTED = 0, 2, 3, 130
+# Exit codes, as --help tells them. 1 is given by commands themselves, 130 by typer.
+OK, FAILED, DEFECT = 0, 2, 3
 
 app = typer.Typer(
     name="sidelight",
@@ -55,9 +55,6 @@ def main() -> None:
     except (SidelightError, OSError) as error:
         typer.echo(f"sidelight: {error}", err=True)
         sys.exit(FAILED)
-    except KeyboardInterrupt:
-        typer.echo("sidelight: interrupted", err=True)
-        sys.exit(INTERRUPTED)
     except Exception:
         traceback.print_exc()
         sys.exit(DEFECT)
