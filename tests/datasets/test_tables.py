@@ -234,6 +234,9 @@ def test_arrays_have_numbered_columns_and_a_truth_that_is_no_data(tmp_path):
     table = read_table(tmp_path / "wine.npz")
     assert table.aside == ("y",)
     assert table.labels("y")[:1] == ["cultivar_1"]
+    np.savez(tmp_path / "thin.npz", data=[1.0], indices=[0], indptr=[0, 1], shape=[1, 1])
+    with pytest.raises(DataError, match="sparse matrix"):
+        read_table(tmp_path / "thin.npz")
     np.save(tmp_path / "flat.npy", np.arange(3))
     with pytest.raises(DataError, match="rows and columns"):
         read_table(tmp_path / "flat.npy")

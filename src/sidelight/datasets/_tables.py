@@ -480,6 +480,11 @@ def _read_arrays(path: Path) -> Table:
             parts = {"X": loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
     except _UNREADABLE as error:
         raise DataError(f"{path} is no file of plain numpy arrays ({error}).") from None
+    if {"data", "indices", "indptr"} <= set(parts):
+        raise DataError(
+            f"{path} holds a sparse matrix, which is no table; cluster it in Python, where models "
+            "take CSR matrices (sidelight.datasets.load reads such files)."
+        )
     X = parts.get("X")
     if X is None or X.ndim != 2 or X.dtype.kind not in "fiub":
         came = ", ".join(f"{key} {part.shape}" for key, part in parts.items())
