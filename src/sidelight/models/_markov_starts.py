@@ -145,7 +145,8 @@ def coarse_start(
     for level, group in zip(levels[-2::-1], merged[::-1], strict=True):
         units = no_statements(level.n_states)
         labels = fill_clusters(units, labels[group], n_clusters)
-        labels = run(level, units, labels, n_clusters, betas[-1:], max_iter, True).labels
+        if level is not levels[0]:  # the rows themselves are searched by who asked for a start
+            labels = run(level, units, labels, n_clusters, betas[-1:], max_iter, True).labels
     return labels
 
 
