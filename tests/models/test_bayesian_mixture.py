@@ -7,7 +7,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.special import betaln, gammaln, psi, softmax
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import BayesianGaussianMixture
 
@@ -558,6 +560,8 @@ def test_warm_start_from_a_fitted_model_needs_few_iterations():
     warm = BayesianMixture(8, init=pickle.loads(pickle.dumps(first))).fit(X, y)
     assert warm.n_iter_ < first.n_iter_
     assert adjusted_rand_score(first.labels_, warm.labels_) > 0.8
+    frozen = clone(BayesianMixture(8, init=FrozenEstimator(first))).fit(X, y)
+    assert_array_equal(frozen.labels_, warm.labels_)
     more = BayesianMixture(12, init=first).fit(X, y)
     assert more.n_clusters_ <= 12
 

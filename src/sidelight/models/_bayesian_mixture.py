@@ -106,12 +106,14 @@ class BayesianMixture(SideClusterer):
         ``mean_precision`` (kappa, 1), ``degrees_of_freedom`` (nu; the number of columns that vary,
         1 if diagonal) and ``covariance``: what a cluster's covariance is expected to be, as a
         factor of the columns' variances (0.5, or 1 if diagonal), as variances, or as a matrix.
-        "published": unit scale matrix, and the K-means centres of the start as means.
+        "published": unit scale matrix, and the K-means centres of the start as means (where
+        ``init`` gives the start, the mean of the data).
     init : {"seeded", "k-means"}, array, or fitted model, default="seeded"
         Where to start: K-means with ``n_components`` clusters, begun at the means of the labelled
         classes ("seeded") or not. An array of shape (n_samples,) gives component numbers (−1 is
         unknown), and a fitted BayesianMixture its components: a warm restart after a few more
-        statements.
+        statements. Inside scikit-learn's searches, which clone, wrap the fitted model in
+        `sklearn.frozen.FrozenEstimator`.
     n_init : int, default=3
         The number of starts, of which the best by the bound is kept; a start that is given is tried
         once.
