@@ -90,15 +90,11 @@ CASES = [
         baseline=graph,
         sizes=SIZES,
         time_limit=1_800.0,
-        targets=tuple(
-            target
-            for threads in ("one", "all")
-            for target in (
-                Target("ratio", 3.0, 100_000, threads),
-                Target("ratio", 3.0, MILLION, threads),
-            )
-        )
-        + (Target("growth", 1.18, MILLION), Target("extra_mb", 3_000, MILLION)),
+        targets=(
+            *(Target("ratio", 3.0, n, t) for n in (100_000, MILLION) for t in ("one", "all")),
+            Target("growth", 1.18, MILLION),
+            Target("extra_mb", 3_000, MILLION),
+        ),
     ),
     Case(
         "digits, fit beside kneighbors_graph",

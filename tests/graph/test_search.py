@@ -4,7 +4,13 @@ from scipy import sparse
 
 from sidelight.blocks import threads
 from sidelight.exceptions import DataError
-from sidelight.graph import Neighbors, nearest_neighbors, query_neighbors
+from sidelight.graph import (
+    Neighbors,
+    largest_distance,
+    nearest_neighbors,
+    pair_distances,
+    query_neighbors,
+)
 from sidelight.graph._search import EXACT_ROWS
 
 
@@ -183,3 +189,31 @@ def test_many_rows_are_searched_by_lists(monkeypatch):
     nearest_neighbors(blobs(EXACT_ROWS + 1, 6), 2)
     nearest_neighbors(blobs(EXACT_ROWS + 1, 2), 2)  # few features: a tree
     assert asked == [EXACT_ROWS + 1]
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_distances_of_pairs_and_the_largest_of_all(metric, is_sparse, monkeypatch):
+    import sidelight.graph._search as search
+
+    X = blobs(70, 6)
+    D = all_distances(X, X, metric)
+    given = sparse.csr_array(X) if is_sparse else X
+    i, j = np.triu_indices(70, 1)
+    np.testing.assert_allclose(pair_distances(given, i, j, metric=metric), D[i, j], atol=1e-12)
+    np.testing.assert_allclose(largest_distance(given, metric=metric), D.max(), rtol=1e-9)
+    monkeypatch.setattr(search, "EXACT_ROWS", 10)  # a bound, when all pairs are too many
+    assert largest_distance(given, metric=metric) >= D.max() * (1 - 1e-12)
+
+
+def test_rows_of_zeros_are_at_cosine_distance_one():
+    X = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 0.1]])
+    pairs = np.array([0, 0, 1]), np.array([1, 2, 2])
+    distances = pair_distances(X, *pairs, metric="cosine")
+    assert distances[:2].tolist() == [1.0, 1.0]
+    assert distances[2] < 0.01
+    assert largest_distance(X, metric="cosine") == 1.0
+
+
+def test_single_rows_have_no_largest_distance():
+    assert largest_distance(np.ones((1, 2))) == 0.0

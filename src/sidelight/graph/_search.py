@@ -215,12 +215,15 @@ def largest_distance(X: Any, *, metric: Metric = "euclidean") -> float:
     squares = _lengths(data) ** 2
 
     def of_block(number: int) -> float:
-        part = slice(number * _BLOCK, (number + 1) * _BLOCK)
-        product = data[part] @ data.T
+        start = number * _BLOCK
+        part = slice(start, start + _BLOCK)
+        product = data[part] @ data[start:].T  # each pair once
         product = product.toarray() if sparse.issparse(product) else product
         if metric == "cosine":
             return 1.0 - float(product.min())
-        return float((squares[part, None] + squares - 2 * product).max())
+        product *= -2.0
+        product += squares[start:]
+        return float((product.max(axis=1) + squares[part]).max())
 
     largest = max(in_order(of_block, -(-rows.n_samples // _BLOCK)))
     if metric == "cosine":

@@ -218,11 +218,12 @@ def merge(
     only_gains : bool, default=True
         Stop also when no merger lowers the objective.
     relation : ndarray, optional
-        For each edge its part in the constraints (beside the groups'): merge pairs that belong
-        together first.
+        For each edge, rows sorted, its part in the constraints (beside the groups'): merge pairs
+        that belong together first.
     """
     n = level.n_nodes
     must_first = relation is not None
+    level = _sorted_rows(level)
     room = len(level.near) // 2 + 64
     near, weight, linked = (np.concatenate([a, np.zeros(room, dtype=a.dtype)])
                             for a in level.edges[1:])  # fmt: skip
@@ -252,6 +253,17 @@ def merge(
     return _roots(parent)
 
 
+def _sorted_rows(level: Level) -> Level:
+    row = np.repeat(np.arange(level.n_nodes), np.diff(level.indptr))
+    key = row * level.n_nodes + level.near
+    if (key[1:] > key[:-1]).all():
+        return level
+    order = np.argsort(key)
+    return level._replace(
+        near=level.near[order], weight=level.weight[order], linked=level.linked[order]
+    )
+
+
 def _linked_lists(owner: Ints) -> tuple[Ints, Ints]:
     """The entries of each node as a chain: first entry, and the one after each entry."""
     head = np.where(np.diff(owner) > 0, owner[:-1], -1)
@@ -272,10 +284,16 @@ def _roots(parent: Ints) -> Ints:
 
 def renumbered(labels: Ints) -> Ints:
     """The same partition with modules numbered by their first node."""
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    number = np.empty(len(first), dtype=np.int64)
-    number[np.argsort(first)] = np.arange(len(first))
-    return number[inverse]
+    n, largest = len(labels), int(labels.max(initial=0))
+    if largest > 4 * n:
+        labels = np.unique(labels, return_inverse=True)[1]
+        largest = int(labels.max(initial=0))
+    first = np.full(largest + 1, n)
+    first[labels[::-1]] = np.arange(n)[::-1]  # of several writes the last one stays
+    present = np.flatnonzero(first < n)
+    number = np.empty(largest + 1, dtype=np.int64)
+    number[present[np.argsort(first[present])]] = np.arange(len(present))
+    return number[labels]
 
 
 # Moving
@@ -367,7 +385,10 @@ def move(
 
 
 def aggregate(level: Level, labels: Ints) -> Level:
-    """The modules of a partition, numbered from 0 without gaps, as the nodes of the next level."""
+    """The modules of a partition, numbered from 0 without gaps, as the nodes of the next level.
+
+    Its rows are not sorted.
+    """
     n = int(labels.max(initial=-1)) + 1
     modules = modules_of(level, labels, n)
     members = np.argsort(labels, kind="stable")
@@ -379,16 +400,18 @@ def aggregate(level: Level, labels: Ints) -> Level:
         *level.edges, labels, members, member_indptr, indptr, near, weight, linked,
         np.zeros(n), np.zeros(n, dtype=np.int8), np.empty(n, dtype=np.int64),
     )  # fmt: skip
-    near, weight, linked = near[:n_edges], weight[:n_edges], linked[:n_edges]
-    by_row = np.lexsort((near, np.repeat(np.arange(n), np.diff(indptr))))
-    held = sparse.coo_array(
-        (level.amount, (np.repeat(labels, np.diff(level.owner)), level.group)),
-        shape=(n, max(level.ties.n_groups, 1)),
-    ).tocsr()
+    owner, group, amount = np.zeros(n + 1, dtype=np.int64), level.group[:0], level.amount[:0]
+    if len(level.group):
+        held = sparse.coo_array(
+            (level.amount, (np.repeat(labels, np.diff(level.owner)), level.group)),
+            shape=(n, level.ties.n_groups),
+        ).tocsr()
+        owner, group = held.indptr.astype(np.int64), held.indices.astype(np.int64)
+        amount = held.data
     return level._replace(
-        indptr=indptr, near=near[by_row], weight=weight[by_row], linked=linked[by_row],
-        volume=modules.volume, cut=modules.cut,
-        owner=held.indptr.astype(np.int64), group=held.indices.astype(np.int64), amount=held.data,
+        indptr=indptr, near=near[:n_edges].copy(), weight=weight[:n_edges].copy(),
+        linked=linked[:n_edges].copy(), volume=modules.volume, cut=modules.cut,
+        owner=owner, group=group, amount=amount,
     )  # fmt: skip
 
 
