@@ -17,20 +17,22 @@ from sidelight.exceptions import SidelightError
 
 # Exit codes, as --help tells them. 1 is given by commands themselves, 130 by typer.
 OK, FAILED, DEFECT = 0, 2, 3
+_EXIT_CODES = (
+    "Exit codes: 0 done; 1 done, and a check found conflicts; 2 failed, and a sentence says "
+    "why; 3 a defect in sidelight, with a traceback to report; 130 interrupted."
+)
 
 app = typer.Typer(
     name="sidelight",
     help="Group data with the help of people who know a little about it, and are sometimes wrong.",
-    epilog=(
-        "Exit codes: 0 done; 1 done, and a check found conflicts; 2 failed, and a sentence says "
-        "why; 3 a defect in sidelight, with a traceback to report; 130 interrupted."
-    ),
+    epilog=_EXIT_CODES,
     no_args_is_help=True,
+    rich_markup_mode="markdown",
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 for command in (fit, check, models, data, convert, demo):
-    app.command()(command)
+    app.command(epilog=_EXIT_CODES)(command)
 
 
 def _print_version(asked: bool) -> None:

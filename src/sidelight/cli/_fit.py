@@ -43,28 +43,45 @@ class Picture(StrEnum):
 
 def fit(
     context: typer.Context,
-    data: Annotated[Path, typer.Argument(help="The table: .csv, .tsv, .parquet, .npz or .npy.")],
-    model: Annotated[str, typer.Option(help="The model; 'sidelight models' lists them.")],
-    out: Annotated[Path, typer.Option(help="The table with clusters: .csv, .tsv or .parquet.")],
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="The table: .csv, .tsv, .parquet, .npz or .npy.")
+    ],
+    model: Annotated[
+        str, typer.Option(metavar="NAME", help="The model; 'sidelight models' lists them.")
+    ],
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="The table with clusters: .csv, .tsv or .parquet.")
+    ],
     side: Annotated[
-        list[Path] | None, typer.Option(help="File of statements; may be given several times.")
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="File of statements; may be given several times."),
     ] = None,
     labels: Annotated[
-        str | None, typer.Option(help="Column with the classes that are known, empty elsewhere.")
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Column with the classes that are known, empty elsewhere."
+        ),
     ] = None,
     id: Annotated[
-        str | None, typer.Option(help="Column with the row ids that the statements use.")
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column with the row ids that the statements use."),
     ] = None,
     columns: Annotated[
         list[str] | None,
-        typer.Option(help="Column to cluster by (several times); by default all."),
+        typer.Option(
+            metavar="COLUMN", help="Column to cluster by (several times); by default all."
+        ),
     ] = None,
     drop: Annotated[
-        list[str] | None, typer.Option(help="Column to leave out (several times).")
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Column to leave out (several times)."),
     ] = None,
     one_hot: Annotated[
         list[str] | None,
-        typer.Option(help="Text column, each value of which becomes a column (several times)."),
+        typer.Option(
+            metavar="COLUMN",
+            help="Text column, each value of which becomes a column (several times).",
+        ),
     ] = None,
     impute: Annotated[
         Impute | None, typer.Option(help="What stands in for missing numbers.")
@@ -75,30 +92,43 @@ def fit(
     ] = Scale.standard,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", help="A parameter of the model, as name=value (several times)."),
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="A parameter of the model, as name=value (several times).",
+        ),
     ] = None,
     clusters: Annotated[
-        int | None, typer.Option(min=1, help="The number of clusters (or its upper limit).")
+        int | None,
+        typer.Option(metavar="K", min=1, help="The number of clusters (or its upper limit)."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of everything random.")] = 0,
     use_what_fits: Annotated[
         bool,
         typer.Option("--use-what-fits", help="Leave out statements that the model cannot use."),
     ] = False,
-    report: Annotated[Path | None, typer.Option(help="Also write a page: FILE.html.")] = None,
-    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write a page: FILE.html.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page.")] = None,
     truth: Annotated[
         str | None,
-        typer.Option(help="Column with true classes, to compare with; the model does not see it."),
+        typer.Option(
+            metavar="COLUMN",
+            help="Column with true classes, to compare with; the model does not see it.",
+        ),
     ] = None,
     stability: Annotated[
-        int, typer.Option(min=0, help="How many fits with other seeds to compare with.")
+        int,
+        typer.Option(metavar="N", min=0, help="How many fits with other seeds to compare with."),
     ] = 0,
     picture: Annotated[
         Picture, typer.Option(help="The plane of the page's picture.")
     ] = Picture.pca,
     pictures: Annotated[bool, typer.Option(help="Draw pictures on the page.")] = True,
-    prefix: Annotated[str, typer.Option(help="Begins the names of the new columns.")] = "",
+    prefix: Annotated[
+        str, typer.Option(metavar="TEXT", help="Begins the names of the new columns.")
+    ] = "",
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace files that are there already.")
     ] = False,
