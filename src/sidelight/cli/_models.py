@@ -131,7 +131,7 @@ def overview() -> str:
         finds = "statement_error_" in _entries(model, "Attributes")
         cells = [
             *("yes" if kind in model.accepts else "-" for kind in kinds),
-            _count_of(model)[1],
+            _count_of(model)[0],
             "yes" if hasattr(model, "predict_proba") else "-",
             "found" if finds else model.contradictions,
         ]
@@ -148,7 +148,7 @@ def describe(model: Any) -> str:
     lines = [model.__name__, "  " + " ".join(text.split("\n\n")[0].split()), ""]
     facts = {
         "takes": "; ".join([", ".join(model.accepts), *refused]),
-        "clusters": _count_of(model)[2],
+        "clusters": _count_of(model)[1],
         "probabilities": "yes" if hasattr(model, "predict_proba") else "no",
         "contradictions": model.contradictions,
         "repetition": model.repetition,
@@ -166,17 +166,17 @@ def describe(model: Any) -> str:
     return "\n".join(lines)
 
 
-def _count_of(model: Any) -> tuple[str | None, str, str]:
-    """The parameter for the number of clusters, in a word and in a sentence."""
+def _count_of(model: Any) -> tuple[str, str]:
+    """Where the number of clusters comes from, in a word and in a sentence."""
     parameters = inspect.signature(model).parameters
     name = next((count for count in _COUNTS if count in parameters), None)
     if name is None:
-        return None, "found", "found by the model"
+        return "found", "found by the model"
     told = _first_sentence(_entries(model, "Parameters").get(name, ""))
     word = "limit" if name == "n_components" else "given"
     if re.search(r"default .*\bfind|\bfound\b", told):
         word = "found"
-    return name, word, f"{name}: {told}"
+    return word, f"{name}: {told}"
 
 
 def _entries(model: Any, section: str) -> dict[str, str]:
