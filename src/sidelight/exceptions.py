@@ -18,7 +18,7 @@ class SideInformationError(SidelightError):
 
 
 class UnsupportedStatementError(SidelightError):
-    """A model was given a kind of statement that it cannot use; the message names those that can."""
+    """A model got a kind of statement that it cannot use; the message names models that can."""
 
 
 class DataError(SidelightError):
