@@ -494,6 +494,10 @@ class MarkovAggregation(SideClusterer):
         labels = number[labels]
         state = State.of(chain, no_statements(len(labels)), labels, len(present))
         self.cost_ = state.cost(chain, self.beta)
+        # Anew from the labels: what the search carried along differs in its last digits.
+        exact = self.cost_ + units.penalty * best.broken
+        history = [*np.maximum(best.history[:-1], exact), exact]
+        best = best._replace(objective=exact, history=history)
         self.cluster_masses_ = state.p
         self.aggregated_chain_ = _rows_to_one(state.Q)
         return self._publish(labels, names, best, side, seed)

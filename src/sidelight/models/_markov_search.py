@@ -327,7 +327,7 @@ def run(
             n_iter += 1
             stop = each_sweep()
         labels = state.labels
-    state = State.of(chain, units, labels, n_clusters)
+    match(units, state)
     broken = state.broken(units)
     objective = state.cost(chain, betas[-1]) + units.penalty * broken
     # Hard constraints come first: before the last statement is kept the cost may rise.
