@@ -88,7 +88,9 @@ def _side(cell: Cell, y: Any) -> SideInformation:
         return side.only(kind="must") if cell["method"] == NO_CANNOT else side
     if cell["what"] == "two classes":
         n_labels = round(share * len(y))
-        return sample_labels(y, n_labels, classes=2, min_share=0.3, random_state=seed)
+        # Two of the seven equal classes of segmentation hold 29 %.
+        share = 0.28 if cell["dataset"] == "segmentation" else 0.3
+        return sample_labels(y, n_labels, classes=2, min_share=share, random_state=seed)
     right = 1 - cell["noise"] / 100
     return sample_labels(y, share, rounding="ceil", accuracy=right, exact=True, random_state=seed)
 
@@ -220,6 +222,8 @@ def _draw(
         for row in rows:
             if row["mean"] is None or any(row[k] != v for k, v in (only or {}).items()):
                 continue
+            if row["dataset"] not in _DRAWN:
+                continue
             point = (row[x], row["mean"], row["se"] or 0.0)
             figure.setdefault(row["dataset"], {}).setdefault(row["method"], []).append(point)
         shown_lines: Mapping[str, Lines] = figure
@@ -227,6 +231,9 @@ def _draw(
 
     return draw
 
+
+# More panels do not fit into one picture; the tables have them all.
+_DRAWN = ("iris", "wine", "glass", "user", "vertebral", "circles", "ionosphere")
 
 _COMMON = (
     "Draws: 10 per setting unless the command above says otherwise; the same for every method.",
@@ -285,7 +292,10 @@ EXPERIMENT = Experiment(
         ),
         "fig4b": Table(
             "Figure 4b: labels from two classes",
-            ("Two classes drawn at random that hold 30 % of the rows.", *_COMMON),
+            (
+                "Two classes drawn at random that hold 30 % of the rows (28 % in segmentation).",
+                *_COMMON,
+            ),
             _fig4b_cells,
             _render("dataset", "percent"),
             _draw("percent", "labelled rows, %, from two classes"),
