@@ -45,12 +45,17 @@ from sklearn.utils.validation import check_is_fitted
 from sidelight._kernels.hard_gaussian import densities
 from sidelight._validation import Integral, Interval, Real, StrOptions, check_x, prepare
 from sidelight.blocks import Block, Blocks, as_blocks
-from sidelight.exceptions import DataError, SideInformationError, SidelightError
+from sidelight.exceptions import DataError, SidelightError
 from sidelight.models._annotated_search import Found, Plan, Problem, polish, search
 from sidelight.models._annotations import Annotations, statement_errors, weigh
-from sidelight.models._base import SideClusterer, _as_array, _new_names, leading_vocabulary
+from sidelight.models._base import (
+    SideClusterer,
+    _as_array,
+    _new_names,
+    number_of_clusters,
+)
 from sidelight.models._centers import Centers, as_dense
-from sidelight.side import LABEL, UNSURE, SideInformation
+from sidelight.side import UNSURE, SideInformation
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -259,7 +264,7 @@ class AnnotatedGaussianMixture(SideClusterer):
         _refuse_sparse(X)
         X, side, seed = prepare(self, X, y, side)
         rows = as_blocks(X)
-        n_clusters = self._n_clusters(rows, side)
+        n_clusters = number_of_clusters(self.n_clusters, rows.n_samples, side)
         self._check_settings()
         said = Annotations.of(side, n_clusters, self.annotation_model, self.accuracy)
         problem = Problem.of(rows, n_clusters, self.covariance_type, said)
@@ -323,25 +328,6 @@ class AnnotatedGaussianMixture(SideClusterer):
         _refuse_sparse(X)
         rows = as_blocks(check_x(self, X, reset=False))
         return _log_densities(rows, self.means_, self.variances_)
-
-    def _n_clusters(self, rows: Blocks, side: SideInformation) -> int:
-        n_clusters = self.n_clusters
-        if n_clusters is None:
-            said = side.statements
-            lead = (said.kind == LABEL) & said.binding
-            lead &= said.vocabulary == leading_vocabulary(side)
-            n_clusters = len(np.unique(said.class_code[lead]))
-            if n_clusters == 0:
-                raise SideInformationError(
-                    "n_clusters is None, which means the number of labelled classes, and no row is "
-                    "labelled; give n_clusters, or labels as y or in side."
-                )
-        if rows.n_samples < n_clusters:
-            raise DataError(
-                f"X has n_samples={rows.n_samples}, fewer than n_clusters={n_clusters}; "
-                "ask for fewer clusters or give more rows."
-            )
-        return n_clusters
 
     def _check_settings(self) -> None:
         """What the parameters have to say to each other."""

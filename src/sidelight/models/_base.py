@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.callback import CallbackSupportMixin
 
 from sidelight.blocks import n_threads
+from sidelight.exceptions import DataError, SideInformationError
 from sidelight.results import ClusterResult
 from sidelight.side import LABEL, SideInformation, match_classes
 
@@ -98,6 +99,29 @@ def leading_vocabulary(side: SideInformation) -> int:
     weight = np.where(said.kind == LABEL, said.weight, 0.0)
     totals = np.bincount(said.vocabulary + 1, weight, minlength=len(side.vocabularies) + 1)
     return int(totals.argmax()) - 1
+
+
+def labelled_classes(side: SideInformation) -> NDArray[np.int64]:
+    """The classes with a label in the leading vocabulary, as codes."""
+    said = side.statements
+    here = (said.kind == LABEL) & said.binding & (said.vocabulary == leading_vocabulary(side))
+    return np.unique(said.class_code[here])
+
+
+def number_of_clusters(asked: int | None, n_samples: int, side: SideInformation) -> int:
+    """As many clusters as asked for, or as there are labelled classes; no more than rows."""
+    n_clusters = len(labelled_classes(side)) if asked is None else asked
+    if n_clusters == 0:
+        raise SideInformationError(
+            "n_clusters is None, which means the number of labelled classes, and no row is "
+            "labelled; give n_clusters, or labels as y or in side."
+        )
+    if n_samples < n_clusters:
+        raise DataError(
+            f"X has n_samples={n_samples}, fewer than n_clusters={n_clusters}; "
+            "ask for fewer clusters or give more rows."
+        )
+    return n_clusters
 
 
 def name_clusters(

@@ -41,10 +41,14 @@ from sidelight._validation import (
     check_x,
     prepare,
 )
-from sidelight.exceptions import DataError, SideInformationError
+from sidelight.exceptions import DataError
 from sidelight.models import _markov_chain as chains
 from sidelight.models import _markov_starts as starts
-from sidelight.models._base import SideClusterer, leading_vocabulary, name_clusters
+from sidelight.models._base import (
+    SideClusterer,
+    name_clusters,
+    number_of_clusters,
+)
 from sidelight.models._markov_search import (
     Run,
     State,
@@ -55,7 +59,7 @@ from sidelight.models._markov_search import (
     run,
     soft_units,
 )
-from sidelight.side import LABEL, SideInformation
+from sidelight.side import SideInformation
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -289,7 +293,7 @@ class MarkovAggregation(SideClusterer):
         self
         """
         X, side, seed = prepare(self, X, y, side)
-        n_clusters = self._n_clusters(X, side)
+        n_clusters = number_of_clusters(self.n_clusters, X.shape[0], side)
         chain = self._build_chain(X, seed)
         if self.constraints == "soft":
             units = soft_units(side, np.log2(self.accuracy / (1 - self.accuracy)) / X.shape[0])
@@ -334,25 +338,6 @@ class MarkovAggregation(SideClusterer):
         return tags
 
     # The steps of fit
-
-    def _n_clusters(self, X: Any, side: SideInformation) -> int:
-        n_clusters = self.n_clusters
-        if n_clusters is None:
-            said = side.statements
-            lead = leading_vocabulary(side)
-            here = (said.kind == LABEL) & said.binding & (said.vocabulary == lead)
-            n_clusters = len(np.unique(said.class_code[here]))
-            if n_clusters == 0:
-                raise SideInformationError(
-                    "n_clusters is None, which means the number of labelled classes, and no row is "
-                    "labelled; give n_clusters, or labels as y or in side."
-                )
-        if X.shape[0] < n_clusters:
-            raise DataError(
-                f"X has n_samples={X.shape[0]}, fewer than n_clusters={n_clusters}; "
-                "ask for fewer clusters or give more rows."
-            )
-        return n_clusters
 
     def _build_chain(self, X: Any, seed: int) -> chains.Chain:
         self.sigma_: float | None = None

@@ -46,9 +46,14 @@ from sidelight._validation import (
     check_x,
     prepare,
 )
-from sidelight.blocks import Blocks, as_blocks, one_blas_thread
-from sidelight.exceptions import DataError, SideInformationError
-from sidelight.models._base import SideClusterer, leading_vocabulary, name_clusters
+from sidelight.blocks import as_blocks, one_blas_thread
+from sidelight.exceptions import DataError
+from sidelight.models._base import (
+    SideClusterer,
+    leading_vocabulary,
+    name_clusters,
+    number_of_clusters,
+)
 from sidelight.models._centers import as_dense, draw, plus_plus, random_rows
 from sidelight.models._partition_level_run import (
     Problem,
@@ -63,7 +68,7 @@ from sidelight.models._partition_level_run import (
     update,
 )
 from sidelight.models._statements import CannotLinks, LabelTable
-from sidelight.side import LABEL, SideInformation
+from sidelight.side import SideInformation
 
 Ints = NDArray[np.int64]
 
@@ -250,7 +255,7 @@ class PartitionLevelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Si
         rows = as_blocks(X)
         weight = check_weight(sample_weight, rows.n_samples)
         said = LabelTable.of(side)
-        n_clusters = self._n_clusters(rows, side)
+        n_clusters = number_of_clusters(self.n_clusters, rows.n_samples, side)
         mean, deviation = spread(rows, weight)
         unit = deviation if self.weight_units == "relative" and deviation > 0 else 1.0
         problem = Problem(
@@ -310,22 +315,6 @@ class PartitionLevelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Si
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-    def _n_clusters(self, rows: Blocks, side: SideInformation) -> int:
-        n_clusters = self.n_clusters
-        if n_clusters is None:
-            n_clusters = len(_labelled_classes(side))
-            if n_clusters == 0:
-                raise SideInformationError(
-                    "n_clusters is None, which means the number of labelled classes, and no row is "
-                    "labelled; give n_clusters, or labels as y or in side."
-                )
-        if rows.n_samples < n_clusters:
-            raise DataError(
-                f"X has n_samples={rows.n_samples}, fewer than n_clusters={n_clusters}; "
-                "ask for fewer clusters or give more rows."
-            )
-        return n_clusters
 
     def _starts(
         self, problem: Problem, n_clusters: int, side: SideInformation, rng: np.random.Generator
@@ -405,13 +394,6 @@ class PartitionLevelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Si
 
 
 # Where a start may begin. One run is in _partition_level_run.py.
-
-
-def _labelled_classes(side: SideInformation) -> Ints:
-    """The classes with a label in the leading vocabulary, as codes."""
-    said = side.statements
-    here = (said.kind == LABEL) & said.binding & (said.vocabulary == leading_vocabulary(side))
-    return np.unique(said.class_code[here])
 
 
 def _seeds(
