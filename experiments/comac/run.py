@@ -88,8 +88,9 @@ def _side(cell: Cell, y: Any) -> SideInformation:
         return side.only(kind="must") if cell["method"] == NO_CANNOT else side
     if cell["what"] == "two classes":
         n_labels = round(share * len(y))
-        # Two of the seven equal classes of segmentation hold 29 %.
-        share = 0.28 if cell["dataset"] == "segmentation" else 0.3
+        share = 0.3
+        if cell["dataset"] == "segmentation":  # two of its seven equal classes hold 60 rows, 29 %
+            share, n_labels = 0.28, min(n_labels, 60)
         return sample_labels(y, n_labels, classes=2, min_share=share, random_state=seed)
     right = 1 - cell["noise"] / 100
     return sample_labels(y, share, rounding="ceil", accuracy=right, exact=True, random_state=seed)
