@@ -195,7 +195,7 @@ def _render(
                 row["reference"] = REFERENCE.get((row["dataset"], row["method"], row["percent"]))
         header = [*columns, "runs", *methods]
         if reference:
-            header += [f"{m} in the methods page, Δ" for m in (SEQ, ANN)]
+            header += [f"{m} of the prototype, Δ" for m in (SEQ, ANN)]
         text = []
         for key, found in lines.items():
             runs = sorted({row["runs"] for row in found.values()})
@@ -285,7 +285,7 @@ EXPERIMENT = Experiment(
                 *_COMMON,
                 "Sparse: our defaults on the neighbour graph instead of all pairs.",
                 "The paper draws this without printing numbers; beside ours stand the figures of "
-                "the methods page (5 working starts, 10 draws of its own, standard errors 0-4).",
+                "an earlier prototype (5 starts, 10 draws of its own, standard errors 0-4).",
             ),
             _fig4a_cells,
             _render("dataset", "percent", reference=True),
