@@ -120,7 +120,7 @@ def test_one_model_is_told_with_its_parameters(run):
     result = run("models", "partition-level-kmeans")
     assert "not must: Its objective punishes clusters that mix classes" in result.output
     assert "n_clusters: The number of clusters; by default the number of labelled" in result.output
-    assert "scales:                 The time of an iteration grows with n d K" in result.output
+    assert "scales:                 An iteration takes n d K" in result.output
     for name, value in PartitionLevelKMeans().get_params().items():
         assert f"{name}={value!r}" in result.output
 

@@ -17,8 +17,6 @@ from sidelight.exceptions import SidelightError
 # The parameters that limit or fix the number of clusters, by whatever name a model has for it.
 _COUNTS = ("n_clusters", "n_components")
 
-
-_SCALE = re.compile(r"\b(?:time|memory)\b.*\bgrows?\b|\bO\(n", re.IGNORECASE)
 _LEGEND = (
     "must, cannot, label, not_label: the statements that it takes; all take unsure.",
     "K: the number of clusters is given, is a limit, or is found.",
@@ -154,7 +152,7 @@ def describe(model: Any) -> str:
         "repetition": model.repetition,
         "finds wrong statements": "yes" if "statement_error_" in attributes else "no",
         "accuracy of annotators": "yes" if "annotator_accuracy_" in attributes else "no",
-        "scales": _about_scale(text),
+        "scales": getattr(model, "scales", ""),
     }
     lines += [f"  {key + ':':24s}{value}" for key, value in facts.items() if value]
     lines += ["", "  parameters (--set name=value):"]
@@ -197,9 +195,3 @@ def _entries(model: Any, section: str) -> dict[str, str]:
 
 def _first_sentence(text: str) -> str:
     return re.split(r"(?<=\.)\s(?=[A-Z])", text, maxsplit=1)[0]
-
-
-def _about_scale(text: str) -> str:
-    """The sentences of a docstring about how time and memory grow, if there are any."""
-    sentences = re.split(r"(?<=\.)\s(?=[A-Z])", " ".join(text.split()))
-    return " ".join(sentence for sentence in sentences if _SCALE.search(sentence))

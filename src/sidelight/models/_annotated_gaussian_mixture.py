@@ -186,6 +186,9 @@ class AnnotatedGaussianMixture(SideClusterer):
     repetition = "adds"
     contradictions = "tolerated"
     objective_sense = "max"
+    scales = (
+        "A local search takes n d K a pass, and d K per annotated row; memory n d plus statements."
+    )
     _published: ClassVar[dict[str, Any]] = {
         "annotation_model": "sbm",
         "variance_prior": 0.0,

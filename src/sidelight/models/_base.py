@@ -31,6 +31,8 @@ class SideClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         Whether statements may contradict each other.
     objective_sense : {"min", "max"}
         The direction in which ``history_`` runs.
+    scales : str
+        How time and memory grow, in a sentence (n rows, d columns, K clusters).
     """
 
     accepts: ClassVar[tuple[str, ...]]
@@ -38,6 +40,7 @@ class SideClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     repetition: ClassVar[Literal["adds", "ignored"]]
     contradictions: ClassVar[Literal["tolerated", "raises"]]
     objective_sense: ClassVar[Literal["min", "max"]]
+    scales: ClassVar[str]
     _published: ClassVar[dict[str, Any]]
 
     @classmethod

@@ -190,6 +190,9 @@ n_features)
     repetition = "adds"
     contradictions = "tolerated"
     objective_sense = "max"
+    scales = (
+        "An iteration takes n T d² (n T d if diagonal) for T components; memory grows with n T."
+    )
     _published: ClassVar[dict[str, Any]] = {
         "weights": "dirichlet",
         "potential": "kl",

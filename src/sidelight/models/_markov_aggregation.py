@@ -204,6 +204,7 @@ class MarkovAggregation(SideClusterer):
     repetition = "adds"
     contradictions = "tolerated"
     objective_sense = "min"
+    scales = "A sweep takes n K² at beta = 1/2, else n² K dense or edges times K sparse."
     _published: ClassVar[dict[str, Any]] = {
         "chain": "dense",
         "annealing_step": None,

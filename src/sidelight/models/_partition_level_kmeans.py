@@ -177,6 +177,7 @@ class PartitionLevelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Si
     repetition = "adds"
     contradictions = "tolerated"
     objective_sense = "min"
+    scales = "An iteration takes n d K plus K per statement, and less as centres settle."
     _published: ClassVar[dict[str, Any]] = {"side_weight": 100.0, "weight_units": "absolute"}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left"), None],

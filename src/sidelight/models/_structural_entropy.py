@@ -177,6 +177,7 @@ class StructuralEntropyClustering(SideClusterer):
     repetition = "ignored"
     contradictions = "tolerated"
     objective_sense = "min"
+    scales = "Time and memory grow with the edges of the neighbour graph and with the statements."
     _published: ClassVar[dict[str, Any]] = {
         "scaling": "min-max",
         "bandwidth": 10.0,
