@@ -191,7 +191,7 @@ n_features)
     contradictions = "tolerated"
     objective_sense = "max"
     scales = (
-        "An iteration takes n T d² (n T d if diagonal) for T components; memory grows with n T."
+        "An iteration takes n T d² (n T d if diagonal) for T components; memory grows with n."
     )
     _published: ClassVar[dict[str, Any]] = {
         "weights": "dirichlet",
