@@ -150,11 +150,22 @@ def name_clusters(
         named = np.flatnonzero(cluster_of >= 0)
         order = cluster_of[named].tolist()
         names = [side.classes[c] for c in named]
-    first_row = np.full(n_clusters, len(labels))
-    first_row[labels[::-1]] = np.arange(len(labels))[::-1]  # of several writes the last one stays
+    first_row = _first_rows(labels, n_clusters)
     order += [int(k) for k in np.argsort(first_row, kind="stable") if k not in set(order)]
     names += _new_names(side.classes, n_clusters - len(names))
     return np.array(order, dtype=np.int64), _as_array(names)
+
+
+def _first_rows(labels: NDArray[Any], n_clusters: int) -> NDArray[np.int64]:
+    """The first row of each cluster; usually the first few thousand rows tell them all."""
+    first = np.full(n_clusters, len(labels))
+    for start in range(0, len(labels), 16_384):
+        present, place = np.unique(labels[start : start + 16_384], return_index=True)
+        fresh = first[present] == len(labels)
+        first[present[fresh]] = start + place[fresh]
+        if (first < len(labels)).all():
+            break
+    return first
 
 
 def _new_names(given: tuple[Any, ...], n_new: int) -> list[Any]:

@@ -110,7 +110,8 @@ def _cluster_numbers(side: "SideInformation", labels: ArrayLike) -> Ints:
             f"labels is an array of {given.dtype}; give whole numbers, the cluster of each row "
             "from 0, with -1 for none."
         )
-    return given.astype(np.int64)
+    # A copy of a million labels, twice in a fit, would be a third of all its memory.
+    return given if given.dtype.kind == "i" else given.astype(np.int64)
 
 
 def _holds_whole_numbers(array: NDArray[np.generic]) -> bool:
