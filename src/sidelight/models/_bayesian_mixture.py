@@ -190,9 +190,7 @@ n_features)
     repetition = "adds"
     contradictions = "tolerated"
     objective_sense = "max"
-    scales = (
-        "An iteration takes n T d² (n T d if diagonal) for T components; memory grows with n."
-    )
+    scales = "An iteration takes n T d² (n T d if diagonal) for T components; memory grows with n."
     _published: ClassVar[dict[str, Any]] = {
         "weights": "dirichlet",
         "potential": "kl",
