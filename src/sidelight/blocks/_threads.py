@@ -1,12 +1,13 @@
 """How many threads work on the blocks. The answer never depends on it, only the time does."""
 
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -65,9 +66,10 @@ def threads(n: int) -> Iterator[None]:
         _chosen.reset(token)
 
 
-@cache
-def _controller() -> ThreadpoolController:
-    # Looking for the loaded libraries takes a millisecond, so it is done once.
+@lru_cache(maxsize=1)
+def _controller(n_modules: int) -> ThreadpoolController:
+    # Looking for the loaded libraries takes a millisecond, so it is done again only when modules
+    # have been loaded since: scipy.linalg, for one, brings a BLAS of its own.
     return ThreadpoolController()
 
 
@@ -83,7 +85,7 @@ def one_blas_thread() -> Iterator[None]:
         return
     token = _one_blas_thread.set(True)
     try:
-        with _controller().limit(limits=1, user_api="blas"):
+        with _controller(len(sys.modules)).limit(limits=1, user_api="blas"):
             yield
     finally:
         _one_blas_thread.reset(token)
