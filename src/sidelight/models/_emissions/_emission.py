@@ -1,6 +1,6 @@
 """The seam between a mixture and its emissions, and what emissions of real numbers share."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -101,6 +101,17 @@ def dense_parts(X: Rows, n_features: int) -> Iterator[tuple[slice, Floats]]:
     for start in range(0, matrix.shape[0], step):
         part = slice(start, min(start + step, matrix.shape[0]))
         yield part, matrix[part].toarray().astype(np.float64, copy=False)
+
+
+def both_ways(q: Any, divergence: Callable[[Any, Any], Floats]) -> Floats:
+    """KL in both directions, of every pair of components of q (a named tuple of arrays)."""
+    one_way = []
+    for k in range(len(q[0])):
+        same = type(q)(*(np.broadcast_to(a[k], a.shape) for a in q))
+        one_way.append(divergence(same, q))
+    both = np.array(one_way) + np.transpose(one_way)
+    np.fill_diagonal(both, 0.0)
+    return both
 
 
 def read_prior(prior: Any, allowed: tuple[str, ...]) -> dict[str, Any]:

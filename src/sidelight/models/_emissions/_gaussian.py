@@ -21,6 +21,7 @@ from sidelight.models._emissions._emission import (
     Rows,
     Spread,
     Statistics,
+    both_ways,
     dense_parts,
     read_mean,
     read_number,
@@ -174,15 +175,7 @@ class Gaussian:
 
     def symmetric_divergence(self, posterior: Posterior) -> Floats:
         """The printed formula lacks two halves and the kappa in its mean part (Monte Carlo)."""
-        q = _normal_wishart(posterior)
-        n_components = len(q.nu)
-        one_way = np.empty((n_components, n_components))
-        for k in range(n_components):
-            same = NormalWishart(*(np.broadcast_to(a[k], a.shape) for a in q))
-            one_way[k] = _divergence(same, q)
-        both = one_way + one_way.T
-        np.fill_diagonal(both, 0.0)
-        return both
+        return both_ways(_normal_wishart(posterior), _divergence)
 
     def parameters(self, posterior: Posterior) -> dict[str, Floats]:
         """Expected means, and covariances L^-1 / nu; constant columns have covariance 0."""

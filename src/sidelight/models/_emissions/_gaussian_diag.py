@@ -20,6 +20,7 @@ from sidelight.models._emissions._emission import (
     Rows,
     Spread,
     Statistics,
+    both_ways,
     dense_parts,
     read_mean,
     read_number,
@@ -123,15 +124,7 @@ class GaussianDiag:
 
     def symmetric_divergence(self, posterior: Posterior) -> Floats:
         """KL in both directions, of every pair of components."""
-        q = _normal_gamma(posterior)
-        n_components = len(q.nu)
-        one_way = np.empty((n_components, n_components))
-        for k in range(n_components):
-            same = NormalGamma(*(np.broadcast_to(a[k], a.shape) for a in q))
-            one_way[k] = _divergence(same, q)
-        both = one_way + one_way.T
-        np.fill_diagonal(both, 0.0)
-        return both
+        return both_ways(_normal_gamma(posterior), _divergence)
 
     def parameters(self, posterior: Posterior) -> dict[str, Floats]:
         """Expected means, and variances b / nu; constant columns have variance 0."""
