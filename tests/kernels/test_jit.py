@@ -13,13 +13,32 @@ import sidelight
 PACKAGE = Path(sidelight.__file__).parent
 
 FIT = """
-import numpy as np
-from sidelight._kernels import _jit
-from sidelight._kernels.assign import nearest, TILE
-nearest(np.zeros((2, TILE)), 2, np.zeros(TILE), np.zeros(TILE), np.zeros(TILE))
-hits = sum(nearest.stats.cache_hits.values())
-misses = sum(nearest.stats.cache_misses.values())
-print(hits, misses, _jit._FOLDER)
+from pathlib import Path
+from sidelight._kernels import caller
+from sidelight._kernels._jit import cache_folder
+assert caller.twice(1.0) == 2.0
+hits = sum(caller.twice.stats.cache_hits.values())
+misses = sum(caller.twice.stats.cache_misses.values())
+print(hits, misses, cache_folder(Path(caller.__file__)))
+"""
+
+CALLED = """
+from sidelight._kernels._jit import jit
+
+
+@jit
+def times(x, y):
+    return x * y
+"""
+
+CALLER = """
+from sidelight._kernels._jit import jit
+from sidelight._kernels.called import times
+
+
+@jit
+def twice(x):
+    return times(x, 2.0)
 """
 
 
@@ -43,17 +62,17 @@ def answer(process):
 @pytest.fixture
 def copy_of_package(tmp_path):
     source = tmp_path / "src"
-    kept = ("__init__.py", "assign.py", "_jit.py")
-    (source / "sidelight" / "_kernels").mkdir(parents=True)
+    kernels = source / "sidelight" / "_kernels"
+    kernels.mkdir(parents=True)
     shutil.copy(PACKAGE / "__init__.py", source / "sidelight")
-    for name in kept:
-        shutil.copy(PACKAGE / "_kernels" / name, source / "sidelight" / "_kernels")
+    for name in ("__init__.py", "_jit.py"):
+        shutil.copy(PACKAGE / "_kernels" / name, kernels)
+    (kernels / "called.py").write_text(CALLED)
+    (kernels / "caller.py").write_text(CALLER)
     return source
 
 
-def test_compiled_kernels_are_found_again_and_an_edit_next_door_is_noticed(
-    copy_of_package, tmp_path
-):
+def test_compiled_kernels_are_found_again(copy_of_package, tmp_path):
     cache = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
     # Several processes at once, with an empty cache.
     both = [start(FIT, copy_of_package, **cache) for _ in range(2)]
@@ -63,10 +82,19 @@ def test_compiled_kernels_are_found_again_and_an_edit_next_door_is_noticed(
     assert (hits, misses) == (1, 0)
     assert folder in folders
     assert Path(folder).is_relative_to(tmp_path / "cache")
-    (copy_of_package / "sidelight" / "_kernels" / "other.py").write_text("# another kernel\n")
-    hits, misses, folder = answer(start(FIT, copy_of_package, **cache))
-    assert (hits, misses) == (0, 1)
-    assert folder not in folders
+
+
+@pytest.mark.parametrize(("edited", "hits_misses"), [("called.py", (0, 1)), ("other.py", (1, 0))])
+def test_an_edit_is_noticed_where_the_kernel_calls_and_ignored_elsewhere(
+    copy_of_package, tmp_path, edited, hits_misses
+):
+    cache = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    _, _, folder = answer(start(FIT, copy_of_package, **cache))
+    with (copy_of_package / "sidelight" / "_kernels" / edited).open("a") as file:
+        file.write("# edited\n")
+    hits, misses, folder_now = answer(start(FIT, copy_of_package, **cache))
+    assert (hits, misses) == hits_misses
+    assert (folder_now == folder) == (hits == 1)
 
 
 def test_nowhere_to_write_is_no_obstacle(copy_of_package, tmp_path):

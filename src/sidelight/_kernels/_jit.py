@@ -1,7 +1,9 @@
 """How kernels are compiled, and where the machine code is kept: decided here, once."""
 
+import functools
 import hashlib
 import os
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -9,29 +11,54 @@ from typing import Any
 
 import numba
 
+_HERE = Path(__file__).parent
+_IMPORT = re.compile(rf"^from {re.escape(__package__)}\.(\w+) import ", re.MULTILINE)
 
-def _cache_folder() -> Path | None:
-    """A writable folder named by the kernels' source, or None if there is none.
 
-    numba looks at the file of the kernel alone, so an edit in a file that it calls into would go
-    unnoticed; a new hash is a new folder. It lies outside the package, which may be installed
-    read-only. Several processes may share it: numba replaces its files atomically.
+def _cache_root() -> Path | None:
+    """A folder of the user's that can be written to, or None if there is none.
+
+    It lies outside the package, which may be installed read-only. Several processes may share it:
+    numba replaces its files atomically.
     """
-    source = hashlib.sha256(numba.__version__.encode())
-    for file in sorted(Path(__file__).parent.glob("*.py")):
-        source.update(file.read_bytes())
     home = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
     try:
-        root = Path(home) if home else Path.home() / ".cache"
-        folder = root / "sidelight" / f"kernels-{source.hexdigest()[:16]}"
-        folder.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=folder).close()
+        root = (Path(home) if home else Path.home() / ".cache") / "sidelight"
+        root.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=root).close()
     except (OSError, RuntimeError):  # RuntimeError: no home directory
         return None
-    return folder
+    return root
 
 
-_FOLDER = _cache_folder()
+_ROOT = _cache_root()
+
+
+@functools.cache
+def cache_folder(file: Path) -> Path | None:
+    """The folder of the kernels in `file`, named by its source and by all that it calls into.
+
+    numba itself looks at the file of the kernel alone, so an edit in a kernel that was inlined
+    would go unnoticed; a new hash is a new folder. Kernels that have nothing to do with each other
+    do not compile each other anew.
+    """
+    if _ROOT is None:
+        return None
+    source = hashlib.sha256(numba.__version__.encode())
+    for part in sorted(_with_imports(file)):
+        source.update(part.read_bytes())
+    return _ROOT / f"{file.stem}-{source.hexdigest()[:16]}"
+
+
+def _with_imports(file: Path) -> set[Path]:
+    """`file` and the kernel modules that it imports, and those that they import."""
+    found, waiting = {file}, [file]
+    while waiting:
+        names = _IMPORT.findall(waiting.pop().read_text(encoding="utf-8"))
+        new = {_HERE / f"{name}.py" for name in names} - found
+        found |= new
+        waiting += new
+    return found
 
 
 def jit(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -43,9 +70,10 @@ def jit(function: Callable[..., Any]) -> Callable[..., Any]:
     dispatcher = numba.njit(
         function, nogil=True, error_model="numpy", fastmath={"contract"}, boundscheck=False
     )
-    if _FOLDER is not None:
+    folder = cache_folder(Path(function.__code__.co_filename))
+    if folder is not None:
         # numba reads its setting when caching is switched on; the user's own is put back.
-        before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(_FOLDER)
+        before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(folder)
         try:
             dispatcher.enable_caching()
         finally:
