@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 OUT    ?= demo-output
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow check format clean bench reproduce
+.PHONY: help demo test test-slow check format clean bench bench-full reproduce
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -55,8 +55,13 @@ $(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]"
 	@touch $@
 
-bench: $(VENV)/.installed-bench ## measure time and memory: BENCH=side SIZES=10000,100000 for a part
-	@$(BIN)/python -m benchmarks $(BENCH) $(if $(SIZES),--sizes $(SIZES))
+bench: BENCH ?= peers
+bench: SIZES ?= 1000,10000
+bench: $(VENV)/.installed-bench ## sidelight beside its peers, minutes: BENCH=side SIZES=100000 for another part
+	@$(BIN)/python -m benchmarks $(BENCH) --sizes $(SIZES) --repeats 3
+
+bench-full: $(VENV)/.installed-bench ## every benchmark at every size, up to a million rows: hours
+	@$(BIN)/python -m benchmarks
 
 # The papers' data sets lie beside the project, if they are on this machine at all.
 reproduce: export SIDELIGHT_DATA ?= $(abspath $(wildcard ../shared/data))

@@ -61,8 +61,11 @@ def run(path: Path, folder: Path, sizes: list[int] | None, repeats: int, made_by
         page += f"\n{verdict}"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.csv").write_text(as_csv(rows))
+    if hasattr(module, "picture"):
+        module.picture(rows, folder / f"{name}.png")
+        page += f"\n![{name}]({name}.png)\n"
     (folder / f"{name}.md").write_text(page)
-    console.print(f"written to {folder / name}.csv and .md")
+    console.print(f"written to {folder / name}.*")
 
 
 def _made_by(command: str) -> str:

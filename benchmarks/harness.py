@@ -25,6 +25,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,7 +40,6 @@ THREAD_VARIABLES = (
     "NUMBA_NUM_THREADS",
     "SIDELIGHT_NUM_THREADS",
 )
-WARM_UP_ROWS = 1_000
 COLUMNS = (
     "case",
     "rows",
@@ -55,6 +55,11 @@ COLUMNS = (
     "baseline_iterations",
     "extra_mb",
     "growth",
+    "nmi",
+    "ari",
+    "nmi_unannotated",
+    "ari_unannotated",
+    "kept",
     "status",
 )
 
@@ -81,7 +86,8 @@ class Case:
     over instead of the data: for objects that remember what they have once computed. With
     `iterations = (few, many)` both also take `max_iter=`, and the figure is the cost of one
     iteration: the difference of the two calls over the difference of their `n_iter_`, which leaves
-    out what is done once.
+    out what is done once. `score(data, fitted)` rates what the first timed call returned, in
+    columns of COLUMNS.
     """
 
     name: str
@@ -91,6 +97,8 @@ class Case:
     sizes: tuple[int, ...]
     prepare: Callable[[Any], Any] = field(default=lambda data: data)
     iterations: tuple[int, int] | None = None
+    score: Callable[[Any, Any], Mapping[str, float]] | None = None
+    warm_up_rows: int = 1_000
     threads: tuple[str, ...] = ("one", "all")
     memory: bool = True
     cold: bool = False
@@ -114,10 +122,9 @@ def measure(
 ) -> Iterator[list[Row]]:
     """Measure every case of a benchmark file; yields the rows of one case at a time."""
     for case in load(path).CASES:
+        asked = [n for n in case.sizes if sizes is None or n in sizes]
         rows = [
-            _warm_row(path, case, n, threads, repeats)
-            for threads in case.threads
-            for n in (case.sizes if sizes is None else [n for n in case.sizes if n in sizes])
+            row for threads in case.threads for row in _growing(path, case, asked, threads, repeats)
         ]
         add_growth(rows)
         if case.cold and rows:
@@ -149,6 +156,21 @@ def judge(case: Case, rows: Sequence[Row]) -> list[Row]:
 # One row each
 
 
+def _growing(
+    path: Path, case: Case, sizes: Sequence[int], threads: str, repeats: int
+) -> Iterator[Row]:
+    """A row for each size, up to the one that is out of time; the others say that, at once."""
+    reason = None
+    for n in sizes:
+        if reason is not None:
+            yield _empty_row(case, n, threads, "warm") | {"status": reason}
+            continue
+        row = _warm_row(path, case, n, threads, repeats)
+        if row["status"].startswith("timed out"):
+            reason = f"not tried: {row['status']} with {n:,} rows"
+        yield row
+
+
 def _warm_row(path: Path, case: Case, n: int, threads: str, repeats: int) -> Row:
     row = _empty_row(case, n, threads, "warm")
     times = _in_process(path, case, n, threads, "warm", repeats)
@@ -162,7 +184,7 @@ def _warm_row(path: Path, case: Case, n: int, threads: str, repeats: int) -> Row
         "ratio_low": min(ratios),
         "ratio_high": max(ratios),
         "status": "ok",
-    }
+    } | times["score"]
     if None not in times["run_n_iter"] + times["baseline_n_iter"]:
         row["iterations"] = statistics.median(times["run_n_iter"])
         row["baseline_iterations"] = statistics.median(times["baseline_n_iter"])
@@ -231,6 +253,7 @@ def _in_process(
             environment["NUMBA_CACHE_DIR"] = folder
         answer = Path(folder) / "answer.json"
         order = {"path": str(path), "case": case.name, "rows": n, "mode": mode, "repeats": repeats}
+        order["seconds"] = case.time_limit / 2
         command = [sys.executable, "-m", "benchmarks.worker", json.dumps(order), str(answer)]
         # A session of its own: at the time limit its children go with it.
         child = subprocess.Popen(
@@ -249,7 +272,7 @@ def _in_process(
             return {"error": f"timed out after {case.time_limit:g} s"}
         if child.returncode != 0 or not answer.exists():
             lines = complaint.strip().splitlines() or [f"exit code {child.returncode}"]
-            return {"error": f"failed: {lines[-1]}"}
+            return {"error": f"failed: {textwrap.shorten(lines[-1], 120, placeholder=' ...')}"}
         result: dict[str, Any] = json.loads(answer.read_text())
         return result
 
@@ -267,7 +290,8 @@ def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def as_markdown(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = COLUMNS) -> str:
-    """The rows as a table to read."""
+    """The rows as a table to read, without the columns in which nothing was measured."""
+    columns = [c for c in columns if any(row[c] is not None for row in rows)]
     lines = ["| " + " | ".join(c.replace("_", " ") for c in columns) + " |"]
     lines.append("|" + " --- |" * len(columns))
     lines += ["| " + " | ".join(_shown(row[c]) for c in columns) + " |" for row in rows]

@@ -10,7 +10,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import WARM_UP_ROWS, Case, load
+from benchmarks.harness import Case, load
 
 
 def main() -> None:
@@ -21,7 +21,7 @@ def main() -> None:
     case = next(c for c in load(Path(order["path"])).CASES if c.name == order["case"])
     mode, n = order["mode"], order["rows"]
     if mode == "warm":
-        answer = _warm(case, n, order["repeats"])
+        answer = _warm(case, n, order["repeats"], order["seconds"])
     elif mode == "memory":
         answer = _memory(case, n)
     else:
@@ -29,7 +29,9 @@ def main() -> None:
     Path(sys.argv[2]).write_text(json.dumps(answer))
 
 
-def _warm(case: Case, n: int, repeats: int) -> dict[str, Any]:
+def _warm(case: Case, n: int, repeats: int, seconds: float) -> dict[str, Any]:
+    """As many turns as were asked for, or as begin within `seconds`."""
+    start = time.perf_counter()
     _warm_up(case)
     data = case.data(n)
     if case.iterations is not None:
@@ -37,12 +39,17 @@ def _warm(case: Case, n: int, repeats: int) -> dict[str, Any]:
         for who in ("run", "baseline"):
             _timed(case, who, data, 0)
     answer: dict[str, Any] = {"run": [], "baseline": [], "run_n_iter": [], "baseline_n_iter": []}
+    answer["score"] = {}
     for seed in range(repeats):
+        if seed and time.perf_counter() - start > seconds:
+            break
         # Taking turns, and turning the order, spreads a slow spell of the machine over both.
         for who in ("baseline", "run") if seed % 2 else ("run", "baseline"):
-            cpu, n_iter = _timed(case, who, data, seed)
+            cpu, fitted = _timed(case, who, data, seed)
             answer[who].append(cpu)
-            answer[f"{who}_n_iter"].append(n_iter)
+            answer[f"{who}_n_iter"].append(getattr(fitted, "n_iter_", None))
+            if seed == 0 and who == "run" and case.score is not None:
+                answer["score"] = dict(case.score(data, fitted))
     return answer
 
 
@@ -62,7 +69,7 @@ def _memory(case: Case, n: int) -> dict[str, Any]:
 
 
 def _warm_up(case: Case, baseline: bool = True) -> None:
-    small = case.data(WARM_UP_ROWS)
+    small = case.data(case.warm_up_rows)
     for call in (case.run, case.baseline) if baseline else (case.run,):
         call(case.prepare(small), 0, **_longest(case))
 
@@ -71,12 +78,11 @@ def _longest(case: Case) -> dict[str, int]:
     return {} if case.iterations is None else {"max_iter": case.iterations[1]}
 
 
-def _timed(case: Case, who: str, data: Any, seed: int) -> tuple[float, float | None]:
-    """CPU seconds of one call (of one iteration, where the case asks for that), and its n_iter_."""
+def _timed(case: Case, who: str, data: Any, seed: int) -> tuple[float, Any]:
+    """What one call returned, and its CPU seconds (of one iteration, if the case asks for that)."""
     call = getattr(case, who)
     if case.iterations is None:
-        cpu, fitted = _call(call, case.prepare(data), seed)
-        return cpu, getattr(fitted, "n_iter_", None)
+        return _call(call, case.prepare(data), seed)
     few, many = case.iterations
     short, fitted_short = _call(call, case.prepare(data), seed, max_iter=few)
     long, fitted_long = _call(call, case.prepare(data), seed, max_iter=many)
@@ -85,7 +91,7 @@ def _timed(case: Case, who: str, data: Any, seed: int) -> tuple[float, float | N
         raise RuntimeError(f"{who} converged within {few} iterations: use harder data")
     if long <= short:
         raise RuntimeError(f"{who} took no longer for {more} more iterations: use more rows")
-    return (long - short) / more, fitted_long.n_iter_
+    return (long - short) / more, fitted_long
 
 
 def _call(call: Any, data: Any, seed: int, **options: Any) -> tuple[float, Any]:

@@ -98,6 +98,34 @@ def test_a_case_that_fails_or_hangs_is_a_row_that_says_so_and_the_rest_goes_on(t
     assert fine["status"] == "ok"
 
 
+def test_what_is_out_of_time_is_not_tried_with_more_rows(tmp_path):
+    toy = "case('sleepy', run=sleepy, time_limit=3.0, sizes=(1_000, 2_000, 3_000))"
+    (rows,) = rows_of(tmp_path, toy, repeats=1)
+    assert rows[0]["status"] == "timed out after 3 s"
+    said = "not tried: timed out after 3 s with 1,000 rows"
+    assert [row["status"] for row in rows[1:]] == [said, said]
+
+
+def test_turns_end_when_half_of_the_time_is_gone(tmp_path):
+    toy = "case('slow', run=lambda data, seed: time.sleep(2), time_limit=10.0)"
+    ((row,),) = rows_of(tmp_path, toy, repeats=100)
+    assert row["status"] == "ok"
+
+
+def test_what_was_returned_is_scored(tmp_path):
+    toy = """
+    case("scored", run=lambda data, seed: seed, score=lambda data, fitted: {"nmi": 0.5 - fitted})
+    """
+    ((row,),) = rows_of(tmp_path, toy, repeats=2)
+    assert row["nmi"] == 0.5
+    assert row["ari"] is None
+
+
+def test_columns_without_a_figure_are_not_shown():
+    assert "ari" not in as_markdown([row(case="x", nmi=0.5)])
+    assert "nmi" in as_markdown([row(case="x", nmi=0.5)])
+
+
 def test_growth_is_the_exponent_between_sizes(tmp_path):
     toy = """
     case("square", sizes=(1_000, 2_000), run=lambda data, seed: spin(0.05 * (len(data)/1_000)**2))
