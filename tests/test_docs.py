@@ -14,7 +14,7 @@ import sidelight
 
 ROOT = Path(__file__).resolve().parents[1]
 MODULES = sorted(m.name for m in pkgutil.walk_packages(sidelight.__path__, "sidelight."))
-FOLDERS = ["side", "blocks", "graph", "models", "metrics", "datasets", "report"]
+FOLDERS = ["side", "blocks", "graph", "models", "metrics", "datasets", "report", "bio"]
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -20,6 +20,7 @@ USES = {
     "_validation": {"side", "blocks", "models", *BASE},  # models: to name those that take a kind
     "models": {"side", "blocks", "graph", "results", "_kernels", "_validation", *BASE},
     "report": {"side", "results", "metrics", "graph", *BASE},
+    "bio": {"side", "models", *BASE},
     "testing": {"side", "blocks", "models", "metrics", "results", "_validation", "datasets", *BASE},
 }
 HOMES = {
@@ -27,6 +28,7 @@ HOMES = {
     "dask": {"blocks"},
     "faiss": {"graph"},
     "matplotlib": {"report"},
+    "anndata": {"bio", "datasets"},
     "sklearn": {
         "models",
         "metrics",
@@ -35,6 +37,7 @@ HOMES = {
         "testing",
         "graph",
         "report",
+        "bio",
         "cli",
     },
 }

@@ -11,7 +11,9 @@ import pytest
 import sidelight
 
 ROOT = Path(__file__).resolve().parents[1]
-HEAVY = ("numba", "dask", "faiss", "sklearn", "matplotlib", "pandas", "polars", "pyarrow")
+HEAVY = (
+    *("numba", "dask", "faiss", "sklearn", "matplotlib", "pandas", "polars", "pyarrow", "anndata"),
+)
 
 
 def loaded_after(statement):
@@ -29,6 +31,7 @@ def loaded_after(statement):
         "import sidelight.cli._app",
         "import sidelight.datasets",
         "import sidelight.report",
+        "import sidelight.bio",
     ],
 )
 def test_light_parts_load_nothing_heavy(statement):

@@ -55,7 +55,7 @@ def read_all(
         if rows is not None:
             raise SidelightError("give --data or --rows, not both: a table has its own rows.")
         table = read_table(data, text=[] if id is None else [id])
-        ids = None if id is None else table.ids(id)
+        ids = table.ids(id)
         found = [read_statements(path, table.n_rows, ids, **how) for path in paths]
     elif id is not None:
         raise SidelightError("--id names a column of the table; give the table as --data.")

@@ -44,13 +44,20 @@ class Picture(StrEnum):
 def fit(
     context: typer.Context,
     data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="The table: .csv, .tsv, .parquet, .npz or .npy.")
+        Path,
+        typer.Argument(
+            metavar="DATA", help="The table: .csv, .tsv, .parquet, .npz, .npy or .h5ad."
+        ),
     ],
     model: Annotated[
         str, typer.Option(metavar="NAME", help="The model; 'sidelight models' lists them.")
     ],
     out: Annotated[
-        Path, typer.Option(metavar="FILE", help="The table with clusters: .csv, .tsv or .parquet.")
+        Path,
+        typer.Option(
+            metavar="FILE",
+            help="The table with clusters: .csv, .tsv or .parquet; .h5ad if the data is.",
+        ),
     ],
     side: Annotated[
         list[Path] | None,
@@ -64,7 +71,18 @@ def fit(
     ] = None,
     id: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Column with the row ids that the statements use."),
+        typer.Option(
+            metavar="COLUMN",
+            help="Column with the row ids that the statements use; in .h5ad the names of cells.",
+        ),
+    ] = None,
+    use_rep: Annotated[
+        str | None,
+        typer.Option(metavar="KEY", help="What to cluster cells by (.h5ad): a key of obsm, or X."),
+    ] = None,
+    pairs_key: Annotated[
+        str | None,
+        typer.Option(metavar="KEY", help="Statements in the data (.h5ad): their key in uns."),
     ] = None,
     columns: Annotated[
         list[str] | None,
@@ -87,9 +105,12 @@ def fit(
         Impute | None, typer.Option(help="What stands in for missing numbers.")
     ] = None,
     scale: Annotated[
-        Scale,
-        typer.Option(help="Make columns comparable: mean 0 and deviation 1, or from 0 to 1."),
-    ] = Scale.standard,
+        Scale | None,
+        typer.Option(
+            help="Make columns comparable: mean 0 and deviation 1, or from 0 to 1. "
+            "By default standard, and none for cells (.h5ad)."
+        ),
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -150,16 +171,20 @@ def fit(
     _check_outputs(data, out, report, overwrite=overwrite, drawn=pictures, picture=picture)
     with Stages() as stages:
         with stages.stage(f"reading {data}"):
+            cells = data.suffix.lower() == ".h5ad"
+            scale = scale or (Scale.none if cells else Scale.standard)
             named = [name for name in (id, labels, truth) if name is not None]
-            table = read_table(data, text=named)
+            table = read_table(data, text=named, use_rep=use_rep)
             table.check_names(named)
-            ids = None if id is None else table.ids(id)
+            ids = table.ids(id)
             used = choose_columns(table, columns or [], drop or [], [*named, *(one_hot or [])])
             used += [name for name in one_hot or [] if name not in used]
             X, names = table.numbers(
                 used, one_hot=one_hot or [], impute=impute and impute.value, ids=ids
             )
             known = gather(side or [], table, ids, labels)
+            if pairs_key is not None:
+                known += statements_inside(data, pairs_key)
         known, notes = fitting(known, estimator, use_what_fits)
         notes = [*_preparation(table, X, used, scale, impute), *notes]
         scaled = _scaled(X, scale)
@@ -209,7 +234,7 @@ def _check_outputs(
     from sidelight.datasets._tables import check_output
     from sidelight.report._figures import check_matplotlib, check_umap
 
-    check_output(out)
+    check_output(out, data)
     if out.resolve() == data.resolve():
         raise SidelightError(f"--out is the data itself, {data}; give another name.")
     for path in filter(None, (out, report)):
@@ -259,6 +284,22 @@ def read_statements(path: Path, n_rows: int, ids: Any, **how: Any) -> "SideInfor
     except SideInformationError as error:
         hint = _about_ids(path, ids, str(error), how)
         raise SideInformationError(f"{error}{hint}") from None
+
+
+def statements_inside(data: Path, pairs_key: str) -> "SideInformation":
+    """The statements that an .h5ad file keeps about its cells."""
+    from sidelight.bio import get_statements
+    from sidelight.datasets._tables import open_h5ad
+
+    if data.suffix.lower() != ".h5ad":
+        raise SidelightError(
+            f"--pairs-key is for .h5ad files; give statements on {data} as --side."
+        )
+    adata = open_h5ad(data, backed="r")
+    try:
+        return get_statements(adata, pairs_key=pairs_key)
+    finally:
+        adata.file.close()
 
 
 def _about_ids(path: Path, ids: Any, problem: str, how: dict[str, Any]) -> str:

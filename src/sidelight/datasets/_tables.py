@@ -1,4 +1,4 @@
-"""Tables of the user's own: CSV, TSV, Parquet, .npy and .npz, read by column.
+"""Tables of the user's own: CSV, TSV, Parquet, .npy, .npz and .h5ad, read by column.
 
 A column is an array of numbers (NaN where a cell is missing) or a list of texts (None where it is).
 """
@@ -33,7 +33,8 @@ _PIECE = 50_000
 _MAX_VALUES = 200
 _UNREADABLE = (ValueError, OSError, EOFError, AttributeError, TypeError, BadZipFile, zlib.error)
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
-_SUFFIXES = (*_DELIMITERS, ".parquet", ".npy", ".npz")
+_SUFFIXES = (*_DELIMITERS, ".parquet", ".npy", ".npz", ".h5ad")
+OBS_NAMES = "obs_names"  # the column with the names of cells
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,7 +51,8 @@ class Table:
     n_rows : int
         The number of rows.
     aside : tuple of str
-        Columns that are no data unless asked for: the truth that an .npz file carries.
+        Columns that are no data unless asked for: the truth that an .npz file carries, and what an
+        .h5ad file says of its cells.
 
     Examples
     --------
@@ -94,8 +96,15 @@ class Table:
                 f"Its columns are {_listed(list(self.columns), 30)}."
             )
 
-    def ids(self, name: str) -> NDArray[Any]:
-        """A column of row ids, unique and none missing: whole numbers where all are, else texts."""
+    def ids(self, name: str | None) -> NDArray[Any] | None:
+        """A column of row ids, unique and none missing: whole numbers where all are, else texts.
+
+        Without a column the rows have no ids, except cells, which have names.
+        """
+        if name is None:
+            if OBS_NAMES not in self.aside:
+                return None
+            name = OBS_NAMES
         cells = self.column(name)
         if not isinstance(cells, list) and cells.dtype.kind in "iu":
             ids = cells
@@ -108,7 +117,7 @@ class Table:
                     f"{_listed(empty + 1, 5)} (counted from 1); every row needs an id."
                 )
             ids = np.array(texts, dtype=str)
-            if all(map(_WHOLE.fullmatch, ids.tolist())):
+            if name not in self.aside and all(map(_WHOLE.fullmatch, ids.tolist())):
                 ids = ids.astype(np.int64)
         values, counts = np.unique(ids, return_counts=True)
         if (counts > 1).any():
@@ -229,7 +238,9 @@ class Table:
     ) -> None:
         """Write the table with more columns, in its own row order, as .csv, .tsv or .parquet.
 
-        The cells of a text file are given back as they were, and so are the types of Parquet.
+        The cells of a text file are given back as they were, and so are the types of Parquet. A
+        table that came from .h5ad may also be written as .h5ad: all that it held, and the further
+        columns in ``obs``.
 
         Parameters
         ----------
@@ -241,7 +252,7 @@ class Table:
             Whether a file of that name may be replaced.
         """
         path = Path(path)
-        check_output(path)
+        check_output(path, self.path)
         taken = [name for name in more if name in self.columns]
         if taken:
             raise DataError(f"{self.path} has a column {taken[0]!r} already.")
@@ -249,6 +260,9 @@ class Table:
             if path.suffix.lower() == ".parquet":
                 arrow = _import_arrow()
                 arrow.parquet.write_table(self._arrow(arrow, more), temporary)
+                return
+            if path.suffix.lower() == ".h5ad":
+                _write_h5ad(self.path, more, temporary)
                 return
             delimiter = _DELIMITERS[path.suffix.lower()]
             with open(temporary, "x", encoding="utf-8", newline="") as file:
@@ -274,26 +288,32 @@ class Table:
         return table
 
 
-def check_output(path: Path) -> None:
-    """Refuse a file name that names no kind of table that is written."""
+def check_output(path: Path, data: Path) -> None:
+    """Refuse a file name that names no kind of table that is written, for data from that file."""
     allowed = (*_DELIMITERS, ".parquet")
+    if data.suffix.lower() == ".h5ad":
+        allowed += (".h5ad",)
     if path.suffix.lower() not in allowed:
         raise DataError(f"{path}: a table is written as one of {', '.join(allowed)}; name it so.")
     if path.suffix.lower() == ".parquet":
         _import_arrow()
 
 
-def read_table(path: str | Path, *, text: Sequence[str] = ()) -> Table:
-    r"""Read a table: .csv, .tsv, .parquet (extra ``parquet``), .npy or .npz.
+def read_table(path: str | Path, *, text: Sequence[str] = (), use_rep: str | None = None) -> Table:
+    r"""Read a table: .csv, .tsv, .parquet (extra ``parquet``), .npy, .npz or .h5ad (extra ``bio``).
 
     Parameters
     ----------
     path : str or path
         A text table has column names in its first line. An .npy file holds one array of rows and
         columns; an .npz file holds ``X``, and may hold ``y``, ``class_names`` and
-        ``feature_names`` as `load` takes them.
+        ``feature_names`` as `load` takes them. An .h5ad file holds cells: their names in a column
+        ``obs_names``, the columns of ``obs``, and those of ``use_rep``, which are the data.
     text : sequence of str
         Columns of a text table that are kept as texts whatever they look like: ids and classes.
+    use_rep : str, optional
+        The key of ``obsm`` in an .h5ad file to take as data, or "X" for its matrix; by default
+        "X_pca".
 
     Returns
     -------
@@ -313,8 +333,12 @@ def read_table(path: str | Path, *, text: Sequence[str] = ()) -> Table:
         raise DataError(f"{path} has no suffix that names a table: {', '.join(_SUFFIXES)}.")
     if not path.is_file():
         raise DataError(f"{path}: there is no such file.")
+    if use_rep is not None and suffix != ".h5ad":
+        raise DataError(f"{path}: representations (use_rep) are for .h5ad files; leave it out.")
     if suffix in _DELIMITERS:
         table = _read_text(path, text)
+    elif suffix == ".h5ad":
+        table = _read_h5ad(path, use_rep or "X_pca")
     elif suffix == ".parquet":
         table = _read_parquet(path)
     else:
@@ -506,8 +530,83 @@ def _read_arrays(path: Path) -> Table:
     return Table(path, columns, len(X), (aside,))
 
 
-def _numbered(count: int) -> list[str]:
-    return [f"x{k}" for k in range(count)]
+def _numbered(count: int, name: str = "x") -> list[str]:
+    return [f"{name}{k}" for k in range(count)]
+
+
+# Cells
+
+
+def open_h5ad(path: Path, **how: Any) -> Any:
+    """The AnnData object of a file, or an error that says how to install its library."""
+    try:
+        import anndata
+    except ModuleNotFoundError:
+        raise DataError('.h5ad files need anndata: pip install "sidelight[bio]"') from None
+    try:
+        return anndata.read_h5ad(path, **how)
+    except (*_UNREADABLE, KeyError) as error:
+        raise DataError(f"{path} cannot be read as .h5ad: {error}") from None
+
+
+def _read_h5ad(path: Path, use_rep: str) -> Table:
+    """Names of cells, what is said of them, and one representation; the matrix stays on disk."""
+    adata = open_h5ad(path, backed="r")
+    try:
+        said = {str(name): _from_series(adata.obs[name]) for name in adata.obs.columns}
+        names, X = _representation(path, adata, use_rep)
+    finally:
+        adata.file.close()
+    columns: dict[str, Column] = {OBS_NAMES: adata.obs_names.astype(str).tolist(), **said}
+    both = [name for name in names if name in columns]
+    if both or OBS_NAMES in said:
+        name = both[0] if both else OBS_NAMES
+        raise DataError(f"{path}: {name!r} names two columns; rename the one in obs.")
+    _check_header(path, [*columns, *names])
+    aside = tuple(columns)
+    columns |= {name: X[:, k] for k, name in enumerate(names)}
+    return Table(path, columns, adata.n_obs, aside)
+
+
+def _representation(path: Path, adata: Any, key: str) -> tuple[list[str], NDArray[Any]]:
+    """The columns to cluster by, and their names."""
+    if key in adata.obsm:
+        X = np.asarray(adata.obsm[key])
+        return _numbered(X.shape[1], key), X
+    if key != "X":
+        raise DataError(
+            f"{path} has no representation {key!r} in obsm; there is: "
+            f"{_listed([*adata.obsm, 'X'], 10)}. Choose with --use-rep, or run scanpy.pp.pca first."
+        )
+    X = adata.X[:]
+    if not isinstance(X, np.ndarray):
+        raise DataError(
+            f"{path}: X is a sparse matrix, which is no table; run scanpy.pp.pca first, or cluster "
+            "it in Python with sidelight.bio.cluster."
+        )
+    return adata.var_names.astype(str).tolist(), X
+
+
+def _from_series(series: Any) -> Column:
+    """A column of obs: numbers as they are, anything else as texts."""
+    if series.dtype.kind in "iufb":
+        numbers = series.to_numpy()
+        return numbers.astype(np.int8) if numbers.dtype.kind == "b" else numbers
+    missing = series.isna().to_list()
+    return [
+        None if gap else str(value) for gap, value in zip(missing, series.to_list(), strict=True)
+    ]
+
+
+def _write_h5ad(source: Path, more: Mapping[str, Sequence[Any]], path: Path) -> None:
+    """The cells of a file with further columns in obs; texts become categories, as usual there."""
+    adata = open_h5ad(source)
+    for name, values in more.items():
+        text = all(isinstance(value, str) for value in values)
+        adata.obs[name] = np.asarray(values)
+        if text:
+            adata.obs[name] = adata.obs[name].astype("category")
+    adata.write_h5ad(path)
 
 
 # Columns
