@@ -3,6 +3,7 @@
 scikit-learn's private or moving parts are imported here and nowhere else.
 """
 
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -28,6 +29,7 @@ __all__ = [
     "StrOptions",
     "check_weight",
     "check_x",
+    "name_rows",
     "prepare",
 ]
 
@@ -65,13 +67,17 @@ def check_x(model: Any, X: Any, *, reset: bool, index: NDArray[Any] | None = Non
     )
     bad = _rows_not_finite(X)
     if len(bad):
-        named = ", ".join(str(row if index is None else index[row]) for row in bad[:5])
-        more = f" and {len(bad) - 5:,} more" if len(bad) > 5 else ""
         raise DataError(
-            f"X contains NaN or infinity in row {named}{more}; every value has to be a finite "
-            "number. Impute the missing values (sklearn.impute) or leave these rows out."
+            f"X contains NaN or infinity in row {name_rows(bad, index)}; every value has to be a "
+            "finite number. Impute the missing values (sklearn.impute) or leave these rows out."
         )
     return X
+
+
+def name_rows(rows: Sequence[int] | NDArray[Any], index: NDArray[Any] | None) -> str:
+    """The first few rows by the user's own ids, and how many more there are."""
+    named = ", ".join(str(row if index is None else index[row]) for row in rows[:5])
+    return f"{named} and {len(rows) - 5:,} more" if len(rows) > 5 else named
 
 
 def _rows_not_finite(X: Any) -> NDArray[np.int64]:

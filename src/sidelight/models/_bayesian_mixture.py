@@ -62,9 +62,15 @@ from sidelight.models._bayesian_run import (
     run,
     stick_breaking,
 )
-from sidelight.models._bayesian_start import from_centers, from_labels, from_model, start_centers
+from sidelight.models._bayesian_start import (
+    check_readable,
+    from_centers,
+    from_labels,
+    from_model,
+    start_centers,
+)
 from sidelight.models._couplings import Couplings, Strength
-from sidelight.models._emissions import EMISSIONS, Emission
+from sidelight.models._emissions import EMISSIONS, Emission, make, of_components
 from sidelight.side import SideInformation
 
 Floats = NDArray[np.float64]
@@ -81,9 +87,13 @@ class BayesianMixture(SideClusterer):
     ----------
     n_components : int, default=10
         The largest number of clusters.
-    emission : {"gaussian", "gaussian_diag"}, default="gaussian"
-        What rows of one cluster look like: Gaussians with full covariances (Normal-Wishart prior),
-        or with diagonal ones (Normal-Gamma).
+    emission : str, list or Emission class, default="gaussian"
+        What rows of one cluster look like: "gaussian" (full covariances, Normal-Wishart prior),
+        "gaussian_diag" (diagonal ones, Normal-Gamma), "poisson" (counts, Gamma), "multinomial"
+        (counts whose total means nothing, such as the words of a text; Dirichlet) or "categorical"
+        (a Dirichlet per column). For columns of several kinds a list of pairs (emission, columns),
+        columns by number or name; columns that are not named are left out. Or a class of your own,
+        derived from `Emission`.
     weights : {"dirichlet_process", "dirichlet"}, default="dirichlet_process"
         The prior of the mixture weights: stick-breaking, or a finite Dirichlet.
     concentration : float, optional
@@ -101,13 +111,18 @@ class BayesianMixture(SideClusterer):
         20 cases). A dict gives one per annotator, with None for statements that name nobody.
     cannot_weight : float or dict, optional
         The same for cannot-links, different labels and negative labels; by default ``side_weight``.
-    prior : dict or "published", optional
-        Of the components, with some of the keys ``mean`` (default: the mean of the data),
-        ``mean_precision`` (kappa, 1), ``degrees_of_freedom`` (nu; the number of columns that vary,
-        1 if diagonal) and ``covariance``: what a cluster's covariance is expected to be, as a
-        factor of the columns' variances (0.5, or 1 if diagonal), as variances, or as a matrix.
-        "published": unit scale matrix, and the K-means centres of the start as means (where
-        ``init`` gives the start, the mean of the data).
+    prior : dict, list or "published", optional
+        Of the components. Gaussians: a dict with some of the keys ``mean`` (default: the mean of
+        the data), ``mean_precision`` (kappa, 1), ``degrees_of_freedom`` (nu; the number of columns
+        that vary, 1 if diagonal) and ``covariance``: what a cluster's covariance is expected to be,
+        as a factor of the columns' variances (0.5, or 1 if diagonal), as variances, or as a matrix.
+        "poisson": ``mean`` (the columns' means) and ``shape`` (1) of the Gamma. "multinomial":
+        ``concentration`` (1), pseudo-counts per column, half of them flat and half like the shares
+        of all rows, or an array of them. "categorical": the same for each category, and
+        ``categories``, those of each column as a list or of some as a dict, beyond the ones in X.
+        For a list of emissions a list of dicts, None where the default will do.
+        "published", for Gaussians: unit scale matrix, and the K-means centres of the start as means
+        (where ``init`` gives the start, the mean of the data).
     init : {"seeded", "k-means"}, array, or fitted model, default="seeded"
         Where to start: K-means with ``n_components`` clusters, begun at the means of the labelled
         classes ("seeded") or not. An array of shape (n_samples,) gives component numbers (−1 is
@@ -135,10 +150,19 @@ class BayesianMixture(SideClusterer):
     weights_ : ndarray of shape (n_clusters_,)
         Expected mixture weights. What they lack to 1 belongs to empty components.
     means_ : ndarray of shape (n_clusters_, n_features)
-        Expected means.
+        Expected means of Gaussians.
     covariances_ : ndarray of shape (n_clusters_, n_features, n_features) or (n_clusters_, \
 n_features)
-        Inverses of the expected precisions; 0 for constant columns.
+        Inverses of the expected precisions of Gaussians; 0 for constant columns.
+    rates_ : ndarray of shape (n_clusters_, n_features)
+        Expected rates of "poisson".
+    probabilities_ : ndarray of shape (n_clusters_, n_features), or list of arrays
+        Expected probabilities of "multinomial"; of "categorical" a list, per column an array with
+        a column per category.
+    categories_ : list of arrays
+        The categories of each column, for "categorical".
+    parts_ : list of dict
+        For a list of emissions the parameters of each, by the names above without underscore.
     objective_ : float
         The bound, in nats, without the normaliser of the statements, which is constant: compare
         bounds at equal weights of the statements.
@@ -152,11 +176,13 @@ n_features)
 
     Notes
     -----
-    Constant columns are left out: they say nothing about clusters. More classes than components,
+    Constant columns are left out: they say nothing about clusters ("multinomial" leaves out columns
+    of zeros; a row of zeros goes by the mixture weights and statements alone). Sparse counts stay
+    sparse; sparse rows of Gaussians are made dense a few at a time. More classes than components,
     labels used once, and more columns than rows are all normal. In the paper's "field" the omitted
     normaliser is log Gamma, which depends on the potential and the number of labels alone. A row
     with neighbours is moved one by one, in the order of the rows; the cost of an iteration grows
-    with n T d² (n T d if diagonal), plus T for every statement (T² with the KL potential).
+    with n T d² (n T d if diagonal or categorical, T times what is not zero for counts), plus T for every statement (T² with the KL potential).
 
     References
     ----------
@@ -184,13 +210,23 @@ n_features)
     One annotator is right nearly always, another hardly more often than by chance:
 
     >>> model = BayesianMixture(side_weight={"ann": 5.0, "bob": 0.2})
+
+    A table of a measurement, a category and a count:
+
+    >>> table = np.column_stack([X[:, 0], np.arange(150) // 50 == 1, rng.poisson(3, 150)])
+    >>> parts = [("gaussian", [0]), ("categorical", [1]), ("poisson", [2])]
+    >>> BayesianMixture(emission=parts, random_state=0).fit(table).n_clusters_
+    3
     """
 
     accepts = ("must", "cannot", "label", "not_label")
     repetition = "adds"
     contradictions = "tolerated"
     objective_sense = "max"
-    scales = "An iteration takes n T d² (n T d if diagonal) for T components; memory grows with n."
+    scales = (
+        "An iteration takes n T d² (n T d if diagonal, nnz T for counts) for T components; memory "
+        "grows with n."
+    )
     _published: ClassVar[dict[str, Any]] = {
         "weights": "dirichlet",
         "potential": "kl",
@@ -203,14 +239,14 @@ n_features)
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
-        "emission": [StrOptions(set(EMISSIONS))],
+        "emission": [StrOptions(set(EMISSIONS)), HasMethods(["of"]), list],
         "weights": [StrOptions({"dirichlet_process", "dirichlet"})],
         "concentration": [Interval(Real, 0, None, closed="neither"), None],
         "potential": [StrOptions({"potts", "kl"})],
         "statements": [StrOptions({"observed", "field"})],
         "side_weight": [Interval(Real, 0, None, closed="left"), dict],
         "cannot_weight": [Interval(Real, 0, None, closed="left"), dict, None],
-        "prior": [dict, StrOptions({"published"}), None],
+        "prior": [dict, list, StrOptions({"published"}), None],
         "init": [StrOptions({"seeded", "k-means"}), "array-like", HasMethods(["fit", "predict"])],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -222,7 +258,7 @@ n_features)
         self,
         n_components: int = 10,
         *,
-        emission: str = "gaussian",
+        emission: Any = "gaussian",
         weights: str = "dirichlet_process",
         concentration: float | None = None,
         potential: str = "potts",
@@ -268,7 +304,7 @@ n_features)
         Parameters
         ----------
         X : array, CSR matrix or data frame of shape (n_samples, n_features)
-            The data. Memory maps are read block by block, sparse rows made dense a few at a time.
+            The data. Memory maps are read block by block.
         y : array of shape (n_samples,), optional
             Partial labels, −1 (or None, NaN) where unknown; joined to ``side``.
         side : SideInformation, optional
@@ -373,7 +409,9 @@ n_features)
         else:
             concentration = concentration or 1.0 / self.n_components
             weights = partial(finite_dirichlet, concentration=concentration)
-        emission = EMISSIONS[self.emission].of(rows, self.prior, self.n_components)
+        names = getattr(self, "feature_names_in_", None)
+        emission = make(self.emission, rows, self.prior, self.n_components, names)
+        check_readable(rows, emission, side.index)
         near = as_blocks(rows.take(couplings.rows))
         return Problem(rows, near, couplings, emission, weights, self.statements == "field")
 
@@ -390,12 +428,11 @@ n_features)
                     problem.emission,
                 )
             return
-        metric = problem.emission.metric()
         for child in rng.spawn(self.n_init):
             seeds = side if self.init == "seeded" else SideInformation.empty(side.n_samples)
-            centers = start_centers(problem.rows, seeds, metric, self.n_components, child)
+            centers = start_centers(problem.rows, seeds, problem.emission, self.n_components, child)
             emission = problem.emission.with_centers(centers)
-            yield from_centers(centers, metric, self.n_components), emission
+            yield from_centers(centers, emission, self.n_components), emission
 
     def _best_run(
         self, problem: Problem, side: SideInformation, rng: np.random.Generator
@@ -439,8 +476,9 @@ n_features)
         self._emission, self._theta = emission, best.theta
         self._present, self._cluster_number = present, number
         self.weights_ = best.theta.weights.mean[present[order]]
-        for name, value in emission.parameters(best.theta.components).items():
-            setattr(self, f"{name}_", value[present[order]])
+        shown = emission.parameters(of_components(best.theta.components, present[order]))
+        for name, value in shown.items():
+            setattr(self, f"{name}_", value)
         return self._publish(number[labels], names, best, side, seed)
 
     def _of_clusters(self) -> Theta:
@@ -449,9 +487,11 @@ n_features)
         Their order decides ties, and so is the order in which ``fit`` saw them.
         """
         components, weights = self._theta
-        kept = type(components)(*(a[self._present] for a in components))
+        kept = of_components(components, self._present)
         return Theta(kept, Weights(weights.log[self._present], weights.mean[self._present], 0.0))
 
     def _check_new(self, X: Any) -> Blocks:
         check_is_fitted(self)
-        return as_blocks(check_x(self, X, reset=False))
+        rows = as_blocks(check_x(self, X, reset=False))
+        check_readable(rows, self._emission, None)
+        return rows

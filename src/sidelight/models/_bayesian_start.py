@@ -5,15 +5,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from sidelight._kernels import bayesian_mixture as kernels
-from sidelight.blocks import Block, Blocks
+from sidelight._validation import name_rows
+from sidelight.blocks import Block, Blocks, as_blocks
 from sidelight.exceptions import DataError
 from sidelight.models._bayesian_run import Start
-from sidelight.models._centers import as_dense
-from sidelight.models._emissions._emission import dense_parts
+from sidelight.models._emissions import Emission, check_sparse
 from sidelight.models._partition_level_kmeans import PartitionLevelKMeans
 from sidelight.side import LABEL, SideInformation
 
@@ -24,10 +25,24 @@ Floats = NDArray[np.float64]
 SAMPLE = 20_000
 
 
+def check_readable(rows: Blocks, emission: Emission, index: NDArray[Any] | None) -> None:
+    """Refuse rows that the emission cannot read, by the user's own ids."""
+    check_sparse(rows, type(emission))
+
+    def wrong(block: Block, _: None) -> tuple[list[int]]:
+        return ((block.start + np.flatnonzero(emission.unreadable(block.X))).tolist(),)
+
+    bad = rows.sum(wrong, None)[0]
+    if bad:
+        first = as_blocks(rows.take(np.array(bad[:1]))).block(0).X
+        named = name_rows(bad, index)
+        raise DataError(f"X cannot be read in row {named}: the first {emission.complaint(first)}.")
+
+
 def start_centers(
     rows: Blocks,
     side: SideInformation,
-    metric: Floats,
+    emission: Emission,
     n_components: int,
     rng: np.random.Generator,
 ) -> Floats:
@@ -36,32 +51,44 @@ def start_centers(
     There may be fewer than ``n_components`` of them, where rows are few or alike.
     """
     chosen = _sample(rows.n_samples, side, rng)
-    X = as_dense(rows.take(chosen)) * metric
+    X = _coordinates(as_blocks(rows.take(chosen)), emission)
+    if X.shape[1] == 0:  # no column says anything
+        return np.zeros((1, 0))
     labels = side.only(kind="label")[chosen]
     kmeans = PartitionLevelKMeans(
         min(n_components, len(chosen)), side_weight=0.0, n_init=1, random_state=rng
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        centers = kmeans.fit(X, side=labels).cluster_centers_
-    unscaled: Floats = np.divide(centers, metric, out=np.zeros_like(centers), where=metric > 0)
-    return unscaled
+        centers: Floats = kmeans.fit(X, side=labels).cluster_centers_
+    return centers
 
 
-def from_centers(centers: Floats, metric: Floats, n_components: int) -> Start:
-    """Memberships in proportion to exp(-|x - center|² / 2), as printed."""
+def _coordinates(rows: Blocks, emission: Emission) -> Any:
+    """All rows as K-means sees them."""
+    parts = [emission.coordinates(rows.block(number).X) for number in range(len(rows))]
+    if len(parts) == 1:
+        return parts[0]
+    return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.vstack(parts)
+
+
+def from_centers(centers: Floats, emission: Emission, n_components: int) -> Start:
+    """Memberships in proportion to exp(-|x - center|² / 2), as printed, in the coordinates."""
     nowhere, constant = np.zeros(centers.shape[1]), np.zeros(len(centers))
-    precision = np.tile(metric**2, (len(centers), 1))
+    ones = np.ones_like(centers)
     tile = (centers.shape[1], kernels.TILE)
 
     def scores(block: Block) -> Floats:
-        all_scores = np.full((n_components, block.stop - block.start), -np.inf)
-        for part, X in dense_parts(block.X, centers.shape[1]):
+        X = emission.coordinates(block.X)
+        all_scores = np.full((n_components, X.shape[0]), -np.inf)
+        if sparse.issparse(X):  # |x|² is the same for all centres
+            norms = 0.5 * (centers**2).sum(axis=1)
+            all_scores[: len(centers)] = (X @ centers.T - norms).T
+        else:
+            X = np.ascontiguousarray(X, dtype=np.float64)
             out = np.empty((len(centers), len(X)))
-            kernels.log_density_diag(
-                np.ascontiguousarray(X), nowhere, centers, precision, constant, out, np.zeros(tile)
-            )
-            all_scores[: len(centers), part] = out
+            kernels.log_density_diag(X, nowhere, centers, ones, constant, out, np.zeros(tile))
+            all_scores[: len(centers)] = out
         return all_scores
 
     return scores

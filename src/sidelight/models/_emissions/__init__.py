@@ -1,15 +1,76 @@
 """What rows look like in one component of a mixture: a distribution and its conjugate prior.
 
-An emission is a class with the methods of `Emission`; one file each, named in `EMISSIONS`. It is
-made once per fit, by `of`, with everything that it has to know about the data and the prior. The
-mixture never looks into a row, a statistic or a posterior: it hands them from one method to the
-next, adds statistics up, and keeps posteriors.
+An emission is a subclass of `Emission`; one file each, named in `EMISSIONS`. It is made once per
+fit, by `of`, with everything that it has to know about the data and the prior. The mixture never
+looks into a row, a statistic or a posterior: it hands them from one method to the next, adds
+statistics up, and keeps posteriors.
 """
 
-from sidelight.models._emissions._emission import Emission, Posterior, Statistics
+from typing import Any
+
+from sidelight.blocks import Blocks
+from sidelight.exceptions import DataError
+from sidelight.models._emissions._categorical import Categorical
+from sidelight.models._emissions._emission import (
+    Emission,
+    Posterior,
+    Rows,
+    Statistics,
+    check_sparse,
+    of_components,
+)
 from sidelight.models._emissions._gaussian import Gaussian
 from sidelight.models._emissions._gaussian_diag import GaussianDiag
+from sidelight.models._emissions._mixed import Mixed, check_columns, read_columns
+from sidelight.models._emissions._multinomial import Multinomial
+from sidelight.models._emissions._poisson import Poisson
 
-EMISSIONS: dict[str, type[Emission]] = {"gaussian": Gaussian, "gaussian_diag": GaussianDiag}
+EMISSIONS: dict[str, type[Emission]] = {
+    "categorical": Categorical,
+    "gaussian": Gaussian,
+    "gaussian_diag": GaussianDiag,
+    "multinomial": Multinomial,
+    "poisson": Poisson,
+}
 
-__all__ = ["EMISSIONS", "Emission", "Gaussian", "GaussianDiag", "Posterior", "Statistics"]
+__all__ = [
+    "EMISSIONS",
+    "Emission",
+    "Posterior",
+    "Rows",
+    "Statistics",
+    "check_sparse",
+    "make",
+    "of_components",
+]
+
+
+def make(given: Any, rows: Blocks, prior: Any, n_components: int, names: Any) -> Emission:
+    """The emission that a user asks for: a name, a class, or a list of those with columns."""
+    if not isinstance(given, list):
+        kind = _kind(given)
+        check_sparse(rows, kind)
+        return kind.of(rows, prior, n_components)
+    pairs = []
+    for entry in given:
+        if not isinstance(entry, (tuple, list)) or len(entry) != 2:
+            raise DataError(
+                f"the list of emissions has the entry {entry!r}; give pairs of an emission and "
+                'columns, as in [("gaussian", [0, 1]), ("categorical", ["colour"])].'
+            )
+        pairs.append((_kind(entry[0]), read_columns(entry[1], names, rows.n_features)))
+    if not pairs:
+        raise DataError("the list of emissions is empty; name an emission for each column.")
+    check_columns([columns for _, columns in pairs], names)
+    return Mixed.of_parts(rows, pairs, prior, n_components)
+
+
+def _kind(given: Any) -> type[Emission]:
+    if isinstance(given, str) and given in EMISSIONS:
+        return EMISSIONS[given]
+    if isinstance(given, type) and issubclass(given, Emission):
+        return given
+    raise DataError(
+        f"emission is {given!r}; give one of {list(EMISSIONS)}, a class derived from "
+        "sidelight.models.Emission, or a list of pairs (emission, columns)."
+    )

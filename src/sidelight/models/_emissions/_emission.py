@@ -1,7 +1,8 @@
 """The seam between a mixture and its emissions, and what emissions of real numbers share."""
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,47 +10,118 @@ from scipy import sparse
 
 from sidelight.blocks import Block, Blocks, CSRRows
 from sidelight.exceptions import DataError
+from sidelight.models._centers import as_matrix
 
 Floats = NDArray[np.float64]
 
 Rows = NDArray[Any] | CSRRows
 Statistics = tuple[Floats, ...]  # sums over rows; the first is the mass of each component
-Posterior = tuple[Floats, ...]  # one entry per component along the first axis
+Posterior = tuple[Any, ...]  # arrays, one entry per component along the first axis
 
 
-class Emission(Protocol):
-    """What a mixture asks of an emission. T components, blocks of n rows.
+class Emission(ABC):
+    """What rows look like in one component of a `BayesianMixture`; subclass it to write another.
 
-    Memberships and densities lie component by component, in arrays of shape (T, n).
+    T components, blocks of n rows. Memberships and densities lie component by component, in arrays
+    of shape (T, n). An instance belongs to one fit, never changes, and has to pickle.
+
+    Attributes
+    ----------
+    prior : named tuple of arrays
+        The prior of every component, in the form of a posterior.
+    takes_sparse : bool
+        Whether rows may come as `sidelight.blocks.CSRRows`; by default only as arrays.
+
+    Notes
+    -----
+    Required are `of`, `statistics`, `posterior`, `log_density` and `divergence_between`; the others
+    have a default. Statistics are sums over rows, to which the prior is added as if it were more
+    rows: that is what makes blocks, streams and batches work with every emission.
     """
 
+    prior: Any
+    takes_sparse: ClassVar[bool] = False
+
     @classmethod
-    def of(cls, rows: Blocks, prior: Any, n_components: int) -> "Emission":
-        """The emission for these data; ``prior`` is the user's: None, "published", or a dict."""
+    def of(cls, rows: Blocks, prior: Any, n_components: int) -> Self:
+        """The emission for these data; ``prior`` is the user's, None by default."""
+        raise NotImplementedError(f"{cls.__name__} has to have a classmethod `of`.")
 
-    def with_centers(self, centers: Floats) -> "Emission":
-        """The same, where the prior depends on the centres (T, d) that a run starts from."""
-
-    def metric(self) -> Floats:
-        """Per feature the scale on which K-means, for the start, measures distances (0: none)."""
-
+    @abstractmethod
     def statistics(self, X: Rows, phi: Floats) -> Statistics:
-        """Sums over the rows of a block, weighted by their memberships phi."""
+        """Sums over the rows of a block, weighted by memberships phi; first phi.sum(axis=1)."""
 
+    @abstractmethod
     def posterior(self, statistics: Statistics) -> Posterior:
-        """The posterior of every component."""
+        """The posterior of every component: a named tuple of arrays, T entries each."""
 
-    def log_density(self, X: Rows, posterior: Posterior) -> Floats:
+    @abstractmethod
+    def log_density(self, X: Rows, posterior: Any) -> Floats:
         """E log p(x | theta_k) for every component and row, (T, n)."""
 
-    def divergence(self, posterior: Posterior) -> Floats:
-        """KL(posterior_k || prior_k), (T,)."""
+    @abstractmethod
+    def divergence_between(self, q: Any, p: Any) -> Floats:
+        """KL(q_k || p_k) of two posteriors, (T,)."""
 
-    def symmetric_divergence(self, posterior: Posterior) -> Floats:
-        """KL(posterior_k || posterior_l) + KL(posterior_l || posterior_k), (T, T)."""
-
-    def parameters(self, posterior: Posterior) -> dict[str, Floats]:
+    def parameters(self, posterior: Any) -> dict[str, Any]:
         """What users see, by attribute name (without the underscore), one entry per component."""
+        return posterior._asdict()
+
+    def coordinates(self, X: Rows) -> Any:
+        """Rows as K-means, for the start, measures distances: an array or a CSR array.
+
+        On a scale on which rows of one cluster differ by about 1; by default X as it is.
+        """
+        return X
+
+    def with_centers(self, centers: Floats) -> Self:
+        """The same, where the prior depends on the centres that a run starts from.
+
+        They are in the space of `coordinates`; by default the prior does not depend on them.
+        """
+        return self
+
+    def unreadable(self, X: Rows) -> NDArray[np.bool_]:
+        """Which rows of a block cannot be read, though all are finite numbers; by default none."""
+        return np.zeros(n_rows(X), dtype=bool)
+
+    def complaint(self, X: Rows) -> str:
+        """What is wrong with one unreadable row, and what to do about it."""
+        return f"{type(self).__name__} cannot read it"
+
+    def divergence(self, posterior: Any) -> Floats:
+        """KL(posterior_k || prior_k), (T,)."""
+        return self.divergence_between(posterior, self.prior)
+
+    def symmetric_divergence(self, posterior: Any) -> Floats:
+        """KL(posterior_k || posterior_l) + KL(posterior_l || posterior_k), (T, T)."""
+        one_way = []
+        for k in range(len(posterior[0])):
+            same = type(posterior)(*(np.broadcast_to(a[k], a.shape) for a in posterior))
+            one_way.append(self.divergence_between(same, posterior))
+        both = np.array(one_way) + np.transpose(one_way)
+        np.fill_diagonal(both, 0.0)
+        return both
+
+
+def n_rows(X: Rows) -> int:
+    """The number of rows in a block."""
+    return len(X.indptr) - 1 if isinstance(X, CSRRows) else len(X)
+
+
+def check_sparse(rows: Blocks, kind: type[Emission]) -> None:
+    """Refuse sparse rows for an emission that takes dense ones alone."""
+    if not kind.takes_sparse and isinstance(rows.block(0).X, CSRRows):
+        raise DataError(
+            f"X is sparse, and {kind.__name__} takes dense rows; give X.toarray(), or choose "
+            'emission="multinomial" or "poisson", which take sparse counts as they are.'
+        )
+
+
+def of_components(posterior: Any, which: NDArray[np.int64]) -> Any:
+    """The posterior of some components; a mixed one is a tuple of posteriors."""
+    parts = [of_components(a, which) if isinstance(a, tuple) else a[which] for a in posterior]
+    return type(posterior)(*parts) if hasattr(posterior, "_fields") else tuple(parts)
 
 
 class Spread(NamedTuple):
@@ -90,28 +162,24 @@ class Spread(NamedTuple):
             return X
         return np.ascontiguousarray(X[:, self.columns])
 
+    def scaled(self, X: Rows, scale: Floats) -> Any:
+        """The columns that vary, each times its scale; sparse rows stay sparse."""
+        if isinstance(X, CSRRows):
+            matrix = as_matrix(X, len(self.all_means)).astype(np.float64)[:, self.columns]
+            return sparse.csr_array(matrix @ sparse.diags_array(scale))
+        return self.select(np.asarray(X, dtype=np.float64)) * scale
+
 
 def dense_parts(X: Rows, n_features: int) -> Iterator[tuple[slice, Floats]]:
     """A block in double precision; sparse rows a few at a time, never more than 16 MB."""
     if not isinstance(X, CSRRows):
         yield slice(0, len(X)), np.asarray(X, dtype=np.float64)
         return
-    matrix = sparse.csr_array(tuple(X), shape=(len(X.indptr) - 1, n_features))
+    matrix = as_matrix(X, n_features)
     step = max(1, 2**21 // max(n_features, 1))
     for start in range(0, matrix.shape[0], step):
         part = slice(start, min(start + step, matrix.shape[0]))
         yield part, matrix[part].toarray().astype(np.float64, copy=False)
-
-
-def both_ways(q: Any, divergence: Callable[[Any, Any], Floats]) -> Floats:
-    """KL in both directions, of every pair of components of q (a named tuple of arrays)."""
-    one_way = []
-    for k in range(len(q[0])):
-        same = type(q)(*(np.broadcast_to(a[k], a.shape) for a in q))
-        one_way.append(divergence(same, q))
-    both = np.array(one_way) + np.transpose(one_way)
-    np.fill_diagonal(both, 0.0)
-    return both
 
 
 def read_prior(prior: Any, allowed: tuple[str, ...]) -> dict[str, Any]:
@@ -119,9 +187,10 @@ def read_prior(prior: Any, allowed: tuple[str, ...]) -> dict[str, Any]:
     if prior is None:
         return {}
     if not isinstance(prior, Mapping) or not set(prior) <= set(allowed):
-        given = sorted(map(str, prior)) if isinstance(prior, Mapping) else prior
+        given = sorted(map(str, prior)) if isinstance(prior, Mapping) else repr(prior)
         raise DataError(
-            f'prior is {given}; give None, "published", or a dict with some of {list(allowed)}.'
+            f"prior is {given}; give None, or a dict with some of {list(allowed)}. "
+            '"published" is for emissions of Gaussians alone.'
         )
     return dict(prior)
 
@@ -132,6 +201,17 @@ def read_number(value: Any, name: str, above: float) -> float:
     if not (np.isfinite(number) and number > above):
         raise DataError(f"prior[{name!r}] is {value!r}; give a number above {above:g}.")
     return number
+
+
+def read_numbers(value: Any, name: str, n_features: int) -> Floats:
+    """A positive number for each feature, given as one number for all or one each."""
+    given = np.asarray(value, dtype=np.float64)
+    if given.shape not in ((), (n_features,)) or not (np.isfinite(given) & (given > 0)).all():
+        raise DataError(
+            f"prior[{name!r}] has shape {given.shape}; give a number above 0, or {n_features} of "
+            "them, one for each feature."
+        )
+    return np.broadcast_to(given, (n_features,))
 
 
 def read_mean(value: Any, spread: Spread) -> Floats:

@@ -17,11 +17,11 @@ from sidelight._kernels import bayesian_mixture as kernels
 from sidelight.blocks import Blocks
 from sidelight.exceptions import DataError
 from sidelight.models._emissions._emission import (
+    Emission,
     Posterior,
     Rows,
     Spread,
     Statistics,
-    both_ways,
     dense_parts,
     read_mean,
     read_number,
@@ -82,12 +82,13 @@ class NormalWishart(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(Emission):
     """The emission "gaussian"; the prior has one mean for all components, or one each."""
 
     spread: Spread
     prior: NormalWishart
     published: bool
+    takes_sparse = True
 
     @classmethod
     def of(cls, rows: Blocks, prior: Any, n_components: int) -> Self:
@@ -116,14 +117,13 @@ class Gaussian:
         if not self.published:
             return self
         mean = self.prior.mean.copy()
-        mean[: len(centers)] = centers[:, self.spread.columns] - self.spread.mean
+        mean[: len(centers)] = centers - self.spread.mean
         return replace(self, prior=self.prior._replace(mean=mean))
 
-    def metric(self) -> Floats:
-        """Standard deviations; the published start knows no scale."""
-        scale = np.zeros(len(self.spread.all_means))
-        scale[self.spread.columns] = 1.0 if self.published else self.spread.variance**-0.5
-        return scale
+    def coordinates(self, X: Rows) -> Any:
+        """In standard deviations; the published start knows no scale."""
+        scale = np.ones_like(self.spread.mean) if self.published else self.spread.variance**-0.5
+        return self.spread.scaled(X, scale)
 
     def statistics(self, X: Rows, phi: Floats) -> Statistics:
         """Masses (T,), sums (T, d) and second moments (T, d, d)."""
@@ -151,9 +151,9 @@ class Gaussian:
         scatter -= kappa[:, None, None] * mean[:, :, None] * mean[:, None, :]
         return NormalWishart.of(kappa, prior.nu + mass, mean, scatter)
 
-    def log_density(self, X: Rows, posterior: Posterior) -> Floats:
+    def log_density(self, X: Rows, posterior: NormalWishart) -> Floats:
         """(E log |Lambda| - d log 2 pi - d / kappa - nu |C^-1 (x - m)|²) / 2."""
-        q = _normal_wishart(posterior)
+        q = posterior
         n_components, d = q.mean.shape
         constant = 0.5 * (q.digammas + d * np.log(2.0) + q.log_det)
         constant -= 0.5 * d * (np.log(2.0 * np.pi) + 1.0 / q.kappa)
@@ -169,17 +169,25 @@ class Gaussian:
             parts.append(out)
         return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
-    def divergence(self, posterior: Posterior) -> Floats:
-        """KL(posterior || prior)."""
-        return _divergence(_normal_wishart(posterior), self.prior)
+    def divergence_between(self, q: NormalWishart, p: NormalWishart) -> Floats:
+        """KL(q || p) of each pair: of the Wisharts, and of the means given the precision.
 
-    def symmetric_divergence(self, posterior: Posterior) -> Floats:
-        """The printed formula lacks two halves and the kappa in its mean part (Monte Carlo)."""
-        return both_ways(_normal_wishart(posterior), _divergence)
+        The printed formula lacks two halves and the kappa in its mean part (Monte Carlo).
+        """
+        d = q.mean.shape[1]
+        log_ratio = q.log_det - p.log_det
+        trace = ((q.whiten @ p.factor) ** 2).sum(axis=(1, 2))
+        wishart = -0.5 * p.nu * log_ratio + 0.5 * q.nu * (trace - d)
+        wishart += p.log_gammas - q.log_gammas + 0.5 * (q.nu - p.nu) * q.digammas
+        ratio = p.kappa / q.kappa
+        step = np.einsum("kij,kj->ki", q.whiten, q.mean - p.mean)
+        mean = d * (ratio - 1.0 - np.log(ratio)) + p.kappa * q.nu * (step**2).sum(axis=1)
+        total: Floats = wishart + 0.5 * mean
+        return total
 
-    def parameters(self, posterior: Posterior) -> dict[str, Floats]:
+    def parameters(self, posterior: NormalWishart) -> dict[str, Floats]:
         """Expected means, and covariances L^-1 / nu; constant columns have covariance 0."""
-        q = _normal_wishart(posterior)
+        q = posterior
         columns, n_all = self.spread.columns, len(self.spread.all_means)
         means = np.tile(self.spread.all_means, (len(q.nu), 1))
         means[:, columns] = q.mean + self.spread.mean
@@ -187,25 +195,6 @@ class Gaussian:
         inside = q.factor @ q.factor.transpose(0, 2, 1) / q.nu[:, None, None]
         covariances[:, columns[:, None], columns] = inside
         return {"means": means, "covariances": covariances}
-
-
-def _normal_wishart(posterior: Posterior) -> NormalWishart:
-    assert isinstance(posterior, NormalWishart)
-    return posterior
-
-
-def _divergence(q: NormalWishart, p: NormalWishart) -> Floats:
-    """KL(q || p) of each pair: of the Wisharts, and of the means given the precision."""
-    d = q.mean.shape[1]
-    log_ratio = q.log_det - p.log_det
-    trace = ((q.whiten @ p.factor) ** 2).sum(axis=(1, 2))
-    wishart = -0.5 * p.nu * log_ratio + 0.5 * q.nu * (trace - d)
-    wishart += p.log_gammas - q.log_gammas + 0.5 * (q.nu - p.nu) * q.digammas
-    ratio = p.kappa / q.kappa
-    step = np.einsum("kij,kj->ki", q.whiten, q.mean - p.mean)
-    mean = d * (ratio - 1.0 - np.log(ratio)) + p.kappa * q.nu * (step**2).sum(axis=1)
-    total: Floats = wishart + 0.5 * mean
-    return total
 
 
 def _covariance(value: Any, spread: Spread, n_all: int) -> Floats:

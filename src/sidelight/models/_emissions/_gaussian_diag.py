@@ -16,11 +16,11 @@ from sidelight._kernels import bayesian_mixture as kernels
 from sidelight.blocks import Blocks
 from sidelight.exceptions import DataError
 from sidelight.models._emissions._emission import (
+    Emission,
     Posterior,
     Rows,
     Spread,
     Statistics,
-    both_ways,
     dense_parts,
     read_mean,
     read_number,
@@ -40,12 +40,13 @@ class NormalGamma(NamedTuple):
 
 
 @dataclass(frozen=True)
-class GaussianDiag:
+class GaussianDiag(Emission):
     """The emission "gaussian_diag"; see `Gaussian`, of which this is the case of one column."""
 
     spread: Spread
     prior: NormalGamma
     published: bool
+    takes_sparse = True
 
     @classmethod
     def of(cls, rows: Blocks, prior: Any, n_components: int) -> Self:
@@ -73,14 +74,13 @@ class GaussianDiag:
         if not self.published:
             return self
         mean = self.prior.mean.copy()
-        mean[: len(centers)] = centers[:, self.spread.columns] - self.spread.mean
+        mean[: len(centers)] = centers - self.spread.mean
         return replace(self, prior=self.prior._replace(mean=mean))
 
-    def metric(self) -> Floats:
-        """Standard deviations; the published start knows no scale."""
-        scale = np.zeros(len(self.spread.all_means))
-        scale[self.spread.columns] = 1.0 if self.published else self.spread.variance**-0.5
-        return scale
+    def coordinates(self, X: Rows) -> Any:
+        """In standard deviations; the published start knows no scale."""
+        scale = np.ones_like(self.spread.mean) if self.published else self.spread.variance**-0.5
+        return self.spread.scaled(X, scale)
 
     def statistics(self, X: Rows, phi: Floats) -> Statistics:
         """Masses (T,), sums and sums of squares (T, d)."""
@@ -102,9 +102,9 @@ class GaussianDiag:
         scatter = prior.scatter + np.maximum(squares + moved, 0.0)
         return NormalGamma(kappa, prior.nu + mass, mean, scatter)
 
-    def log_density(self, X: Rows, posterior: Posterior) -> Floats:
+    def log_density(self, X: Rows, posterior: NormalGamma) -> Floats:
         """Sum over columns of (E log tau - log 2 pi - 1 / kappa - nu / b (x - m)²) / 2."""
-        q = _normal_gamma(posterior)
+        q = posterior
         d = q.mean.shape[1]
         constant = 0.5 * (d * digamma(0.5 * q.nu) - np.log(0.5 * q.scatter).sum(axis=1))
         constant -= 0.5 * d * (np.log(2.0 * np.pi) + 1.0 / q.kappa)
@@ -118,42 +118,28 @@ class GaussianDiag:
             parts.append(out)
         return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
-    def divergence(self, posterior: Posterior) -> Floats:
-        """KL(posterior || prior)."""
-        return _divergence(_normal_gamma(posterior), self.prior)
+    def divergence_between(self, q: NormalGamma, p: NormalGamma) -> Floats:
+        """KL(q || p): of the Gammas, and of the means given the precision."""
+        d = q.mean.shape[1]
+        a, a0 = 0.5 * q.nu, 0.5 * p.nu
+        log_ratio = np.log(q.scatter / p.scatter).sum(axis=1)
+        gammas = d * ((a - a0) * digamma(a) - gammaln(a) + gammaln(a0)) + a0 * log_ratio
+        gammas += a * (p.scatter / q.scatter - 1.0).sum(axis=1)
+        ratio = p.kappa / q.kappa
+        mean = d * (ratio - 1.0 - np.log(ratio))
+        mean += p.kappa * q.nu * ((q.mean - p.mean) ** 2 / q.scatter).sum(axis=1)
+        total: Floats = gammas + 0.5 * mean
+        return total
 
-    def symmetric_divergence(self, posterior: Posterior) -> Floats:
-        """KL in both directions, of every pair of components."""
-        return both_ways(_normal_gamma(posterior), _divergence)
-
-    def parameters(self, posterior: Posterior) -> dict[str, Floats]:
+    def parameters(self, posterior: NormalGamma) -> dict[str, Floats]:
         """Expected means, and variances b / nu; constant columns have variance 0."""
-        q = _normal_gamma(posterior)
+        q = posterior
         columns = self.spread.columns
         means = np.tile(self.spread.all_means, (len(q.nu), 1))
         means[:, columns] = q.mean + self.spread.mean
         variances = np.zeros_like(means)
         variances[:, columns] = q.scatter / q.nu[:, None]
         return {"means": means, "covariances": variances}
-
-
-def _normal_gamma(posterior: Posterior) -> NormalGamma:
-    assert isinstance(posterior, NormalGamma)
-    return posterior
-
-
-def _divergence(q: NormalGamma, p: NormalGamma) -> Floats:
-    """KL(q || p): of the Gammas, and of the means given the precision."""
-    d = q.mean.shape[1]
-    a, a0 = 0.5 * q.nu, 0.5 * p.nu
-    log_ratio = np.log(q.scatter / p.scatter).sum(axis=1)
-    gammas = d * ((a - a0) * digamma(a) - gammaln(a) + gammaln(a0)) + a0 * log_ratio
-    gammas += a * (p.scatter / q.scatter - 1.0).sum(axis=1)
-    ratio = p.kappa / q.kappa
-    mean = d * (ratio - 1.0 - np.log(ratio))
-    mean += p.kappa * q.nu * ((q.mean - p.mean) ** 2 / q.scatter).sum(axis=1)
-    total: Floats = gammas + 0.5 * mean
-    return total
 
 
 def _variances(value: Any, spread: Spread) -> Floats:
