@@ -182,7 +182,8 @@ n_features)
     labels used once, and more columns than rows are all normal. In the paper's "field" the omitted
     normaliser is log Gamma, which depends on the potential and the number of labels alone. A row
     with neighbours is moved one by one, in the order of the rows; the cost of an iteration grows
-    with n T d² (n T d if diagonal or categorical, T times what is not zero for counts), plus T for every statement (T² with the KL potential).
+    with n T d² (n T d if diagonal or categorical, T times what is not zero for counts), plus T for
+    every statement (T² with the KL potential).
 
     References
     ----------
