@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_feature_names, _check_n_features, validate_data
 
 from sidelight._random import draw_seed
-from sidelight.blocks import as_blocks
+from sidelight.blocks import Block, CSRRows, as_blocks, check_dask, check_sizes, is_dask
 from sidelight.exceptions import DataError, SideInformationError, UnsupportedStatementError
 from sidelight.side import KINDS, MUST, SideInformation
 
@@ -27,6 +27,7 @@ __all__ = [
     "Prepared",
     "Real",
     "StrOptions",
+    "check_lazy_x",
     "check_weight",
     "check_x",
     "name_rows",
@@ -56,7 +57,19 @@ def prepare(model: Any, X: Any, y: Any, side: SideInformation | None) -> Prepare
 
 
 def check_x(model: Any, X: Any, *, reset: bool, index: NDArray[Any] | None = None) -> Any:
-    """X as a float array or CSR matrix, finite; float32 and memory maps are kept as they are."""
+    """X as a float array or CSR matrix, finite; float32 and memory maps are kept as they are.
+
+    A Dask array comes back as `Blocks`: its rows are looked at where they are.
+    """
+    if is_dask(X):
+        X = check_lazy_x(model, X, reset=reset)
+        check_sizes(X)
+        rows = as_blocks(X)
+        n_bad, first = rows.sum(_not_finite, None)
+        if n_bad:
+            chunk = int(np.searchsorted(np.cumsum(X.chunks[0]), first[0], side="right"))
+            _refuse_rows(f"{name_rows(first, index, n_bad)} (first in chunk {chunk} of X)")
+        return rows
     X = validate_data(
         model,
         X,
@@ -67,17 +80,40 @@ def check_x(model: Any, X: Any, *, reset: bool, index: NDArray[Any] | None = Non
     )
     bad = _rows_not_finite(X)
     if len(bad):
-        raise DataError(
-            f"X contains NaN or infinity in row {name_rows(bad, index)}; every value has to be a "
-            "finite number. Impute the missing values (sklearn.impute) or leave these rows out."
-        )
+        _refuse_rows(name_rows(bad, index))
     return X
 
 
-def name_rows(rows: Sequence[int] | NDArray[Any], index: NDArray[Any] | None) -> str:
-    """The first few rows by the user's own ids, and how many more there are."""
+def name_rows(
+    rows: Sequence[int] | NDArray[Any], index: NDArray[Any] | None, n_rows: int | None = None
+) -> str:
+    """The first few rows by the user's own ids, and how many more there are (of n_rows in all)."""
     named = ", ".join(str(row if index is None else index[row]) for row in rows[:5])
-    return f"{named} and {len(rows) - 5:,} more" if len(rows) > 5 else named
+    n_more = (len(rows) if n_rows is None else n_rows) - 5
+    return f"{named} and {n_more:,} more" if n_more > 0 else named
+
+
+def _refuse_rows(named: str) -> None:
+    raise DataError(
+        f"X contains NaN or infinity in row {named}; every value has to be a finite number. "
+        "Impute the missing values (sklearn.impute) or leave these rows out."
+    )
+
+
+def check_lazy_x(model: Any, X: Any, *, reset: bool) -> Any:
+    """A Dask array that the model can use, without a look at its values."""
+    if not model.on_dask:
+        raise DataError(
+            f"{type(model).__name__} works on the neighbours of all rows, and does not take Dask "
+            "arrays. Condense the rows first with a model that does, for example "
+            "rows = PartitionLevelKMeans(5000).fit(X); fit this model to rows.cluster_centers_, "
+            "with the statements carried over to them; and give each row the label of its centre: "
+            "rows.labels_.map_blocks(labels.__getitem__). docs/large-data.md shows it in full."
+        )
+    X = check_dask(X)
+    _check_feature_names(model, X, reset=reset)
+    _check_n_features(model, X, reset=reset)
+    return X
 
 
 def _rows_not_finite(X: Any) -> NDArray[np.int64]:
@@ -87,16 +123,27 @@ def _rows_not_finite(X: Any) -> NDArray[np.int64]:
         if np.isfinite(np.sum(values, dtype=np.float64)):
             return np.empty(0, dtype=np.int64)
     rows = as_blocks(X)
-    found = []
-    for number in range(len(rows)):
-        block = rows.block(number)
-        if sparse.issparse(X):
-            data, _, indptr = block.X
-            wrong = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))[~np.isfinite(data)]
-            found.append(block.start + np.unique(wrong))
-        else:
-            found.append(block.start + np.flatnonzero(~np.isfinite(block.X).all(axis=1)))
+    found = [_bad_rows(rows.block(number)) for number in range(len(rows))]
     return np.concatenate(found)
+
+
+def _bad_rows(block: Block) -> NDArray[np.int64]:
+    """The rows of a block that have values that are no finite numbers."""
+    if isinstance(block.X, CSRRows):
+        data, _, indptr = block.X
+        wrong = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))[~np.isfinite(data)]
+        return block.start + np.unique(wrong)
+    return block.start + np.flatnonzero(~np.isfinite(block.X).all(axis=1))
+
+
+def _not_finite(block: Block, _: None) -> tuple[int, list[int]]:
+    """How many rows of a block are bad, and a few of them."""
+    values = block.X.data if isinstance(block.X, CSRRows) else block.X
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(np.sum(values, dtype=np.float64)):
+            return 0, []
+    bad = _bad_rows(block)
+    return len(bad), bad[:5].tolist()
 
 
 def check_side(X: Any, y: Any, side: Any) -> SideInformation:

@@ -6,6 +6,7 @@ __all__ = [
     "SideInformationError",
     "SidelightError",
     "UnsupportedStatementError",
+    "WorkersLostError",
 ]
 
 
@@ -27,3 +28,7 @@ class DataError(SidelightError):
 
 class DatasetNotFoundError(SidelightError, FileNotFoundError):
     """A data set's file is missing; the message says what to put where."""
+
+
+class WorkersLostError(SidelightError):
+    """A Dask cluster cannot finish a fit: it has no workers any more, or a task ends them all."""

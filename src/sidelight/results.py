@@ -1,6 +1,6 @@
 """ClusterResult: what one fit found, and everything needed to know where it came from."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ class ClusterResult:
     Parameters
     ----------
     labels : ndarray of shape (n_samples,)
-        Cluster of each row, 0 … n_clusters − 1.
+        Cluster of each row, 0 … n_clusters − 1; a Dask array after a fit on Dask.
     cluster_names : ndarray of shape (n_clusters,)
         Name of each cluster: ``cluster_names[labels]`` are the rows' names.
     objective : float
@@ -50,7 +50,7 @@ class ClusterResult:
     ['low', 'low', 'high', 'high']
     """
 
-    labels: NDArray[np.int64]
+    labels: Any  # an array, or lazy after a fit on Dask
     cluster_names: NDArray[Any]
     objective: float
     history: NDArray[np.float64]
@@ -61,12 +61,24 @@ class ClusterResult:
     @property
     def names(self) -> NDArray[Any]:
         """For each row the name of its cluster."""
-        return self.cluster_names[self.labels]
+        if isinstance(self.labels, np.ndarray):
+            return self.cluster_names[self.labels]
+        named: NDArray[Any] = self.labels.map_blocks(  # as lazy as the labels are
+            self.cluster_names.__getitem__, dtype=self.cluster_names.dtype
+        )
+        return named
 
     @property
     def sizes(self) -> NDArray[np.int64]:
         """For each cluster the number of its rows."""
-        return np.bincount(self.labels, minlength=len(self.cluster_names))
+        sizes = np.bincount(self.labels, minlength=len(self.cluster_names))
+        return np.asarray(sizes)  # of labels on Dask it would be lazy, for no more than a few
+
+    def gathered(self) -> "ClusterResult":
+        """The same with labels in the memory of this machine; itself, if they are there already."""
+        if isinstance(self.labels, np.ndarray):
+            return self
+        return replace(self, labels=np.asarray(self.labels))
 
     def broken(self) -> list[str]:
         """The broken statements in words, with the user's own row ids.
@@ -116,7 +128,7 @@ class ClusterResult:
 
         return plot_clusters(
             project(X, method=method),
-            self.labels,
+            self.gathered().labels,
             side=self.side if statements else None,
             names=self.cluster_names,
             ax=ax,
@@ -153,7 +165,7 @@ class ClusterResult:
         """
         from sidelight.report import write_report
 
-        return write_report(self, path, X, **how)
+        return write_report(self.gathered(), path, X, **how)
 
     def __repr__(self) -> str:
         return (

@@ -137,7 +137,7 @@ def test_assignment_minimises_j_for_fixed_parameters():
     X, truth = blobs(n=60)
     problem = problem_of(X, all_kinds(truth[:60], links=False), 2.0)
     theta = random_theta(problem, 4)
-    state = steps.State.new(60)
+    state = steps.State.new(problem.rows)
     best = steps._objective(problem, theta, steps.assign(problem, theta, state), state)
     for i, k in product(range(60), range(4)):
         other = state.labels.copy()
@@ -171,10 +171,10 @@ def test_rows_skipped_by_bounds_change_nothing():
     problem = problem_of(X, all_kinds(truth, links=False), 2.0)
     theta = random_theta(problem, 7)
     run = steps.iterate(problem, theta, 300)
-    state = steps.State.new(len(X))
+    state = steps.State.new(problem.rows)
     labels = state.labels.copy()
     for n_iter in range(1, 301):  # noqa: B007
-        tally = steps.assign(problem, theta, steps.State.new(len(X)))
+        tally = steps.assign(problem, theta, steps.State.new(problem.rows))
         steps.assign(problem, theta, state)
         if (labels == state.labels).all():
             break

@@ -1,6 +1,16 @@
-"""The rows of a data set, block by block: one map-and-sum for arrays, CSR and memory maps."""
+"""The rows of a data set, block by block: one map-and-sum for arrays, CSR, memory maps and Dask."""
 
-from sidelight.blocks._blocks import BLOCK_ROWS, Block, Blocks, CSRRows, as_blocks
+from sidelight.blocks._blocks import (
+    BLOCK_ROWS,
+    Block,
+    Blocks,
+    CSRRows,
+    RowEntries,
+    as_blocks,
+    is_dask,
+)
+from sidelight.blocks._cluster import active_client
+from sidelight.blocks._dask import check_dask, check_sizes, lazily
 from sidelight.blocks._threads import n_threads, one_blas_thread, threads
 
 __all__ = [
@@ -8,7 +18,13 @@ __all__ = [
     "Block",
     "Blocks",
     "CSRRows",
+    "RowEntries",
+    "active_client",
     "as_blocks",
+    "check_dask",
+    "check_sizes",
+    "is_dask",
+    "lazily",
     "n_threads",
     "one_blas_thread",
     "threads",

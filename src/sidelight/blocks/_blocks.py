@@ -3,8 +3,12 @@
 A row model writes ``statistics(block, parameters)``, which returns a tuple of arrays or numbers,
 and gets the sum over all rows from `Blocks.sum`. The blocks have 16,384 rows whatever the number of
 threads, and sums are taken pairwise in the order of the blocks: the same bits for one thread and
-for many. Rows elsewhere, such as a Dask array, are one more subclass of `Blocks`: its `block` and
-`take` fetch rows, and where the data live on several machines its `sum` runs over there.
+for many.
+
+What is kept per row (labels, bounds) is a column, made by `Blocks.column`: an array in memory, and
+on Dask something that lies beside the rows and answers to ``column[rows]``. Functions get the part
+of a block handed to them. So the same model runs where the rows are, if its functions hold nothing
+as long as the data in their closures: what they need comes as parameters and columns.
 """
 
 from abc import ABC, abstractmethod
@@ -44,6 +48,33 @@ class Block(NamedTuple):
         return column[self.start : self.stop]
 
 
+class RowEntries(NamedTuple):
+    """What is known about some rows alone, sorted by row: it travels to the block of its rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> entries = RowEntries(np.array([2, 5, 5, 9]), (np.array([10.0, 20.0, 30.0, 40.0]),))
+    >>> entries.within(4, 8).row.tolist(), entries.within(4, 8).values[0].tolist()
+    ([1, 1], [20.0, 30.0])
+    """
+
+    row: NDArray[np.int64]
+    values: tuple[NDArray[Any], ...] = ()
+
+    def within(self, start: int, stop: int) -> "RowEntries":
+        """The entries of some rows, which are counted from the first of them."""
+        here = slice(*np.searchsorted(self.row, (start, stop)))
+        return RowEntries(self.row[here] - start, tuple(v[here] for v in self.values))
+
+
+def part_of(column: Any, start: int, stop: int) -> Any:
+    """What a column, or statements with a method ``within``, hold about rows start to stop."""
+    if column is None:
+        return None
+    return column.within(start, stop) if hasattr(column, "within") else column[start:stop]
+
+
 class Blocks(ABC):
     """The rows of a data set in blocks of `BLOCK_ROWS`; made by `as_blocks`.
 
@@ -56,6 +87,11 @@ class Blocks(ABC):
     n_samples: int
     n_features: int
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of the data."""
+        return self.n_samples, self.n_features
+
     def __len__(self) -> int:
         return -(-self.n_samples // BLOCK_ROWS)
 
@@ -65,16 +101,18 @@ class Blocks(ABC):
         stop = min(start + BLOCK_ROWS, self.n_samples)
         return Block(start, stop, self._rows(start, stop))
 
-    def sum(self, statistics: Callable[[Block, Any], Stats], parameters: Any) -> Stats:
-        """The sum of ``statistics(block, parameters)`` over all blocks.
+    def sum(self, statistics: Callable[..., Stats], parameters: Any, *columns: Any) -> Stats:
+        """The sum of ``statistics(block, parameters, *parts)`` over all blocks.
 
         Parameters
         ----------
         statistics : callable
             Returns a tuple (or named tuple) of arrays or numbers, of the same shapes for every
-            block. It may also write to the block's own part of arrays with one entry per row.
+            block; lists are joined in the order of the blocks. It may also write to the parts.
         parameters : object
             Handed through.
+        *columns : array, column, object with a method ``within(start, stop)``, or None
+            Of these every call gets the part that belongs to its block.
 
         Returns
         -------
@@ -88,7 +126,36 @@ class Blocks(ABC):
         >>> rows.sum(lambda block, shift: ((block.X - shift).sum(axis=0), len(block.X)), 1.0)
         (array([0., 0.]), 40000)
         """
-        return pairwise_sum(in_order(lambda b: statistics(self.block(b), parameters), len(self)))
+
+        def one(number: int) -> Stats:
+            block = self.block(number)
+            parts = (part_of(column, block.start, block.stop) for column in columns)
+            return statistics(block, parameters, *parts)
+
+        return pairwise_sum(in_order(one, len(self)))
+
+    def visit(
+        self, numbers: Iterable[int], function: Callable[..., Any], parameters: Any, *columns: Any
+    ) -> list[Any]:
+        """``function(block, parameters, *parts)`` of some blocks alone, in the given order."""
+
+        def one(block: Block) -> Any:
+            parts = (part_of(column, block.start, block.stop) for column in columns)
+            return function(block, parameters, *parts)
+
+        return [one(self.block(number)) for number in numbers]
+
+    def column(self, fill: float, dtype: Any = np.float64) -> Any:
+        """A new column: one number per row, kept where the rows are."""
+        return np.full(self.n_samples, fill, dtype=dtype)
+
+    def given(self, values: NDArray[Any]) -> Any:
+        """A column of values that are known already; functions read it and never write."""
+        return values
+
+    def relabelled(self, labels: Any, number: NDArray[Any]) -> Any:
+        """``number[labels]``: a column of new numbers for the labels of the rows."""
+        return number[labels]
 
     @abstractmethod
     def _rows(self, start: int, stop: int) -> NDArray[Any] | CSRRows: ...
@@ -134,11 +201,11 @@ class _CSRBlocks(Blocks):
 
 
 def as_blocks(X: Any) -> Blocks:
-    """The rows of X in blocks: an array, a memory map or a CSR matrix.
+    """The rows of X in blocks: an array, a memory map, a CSR matrix or a Dask array.
 
     Parameters
     ----------
-    X : array or CSR matrix of shape (n_samples, n_features)
+    X : array, CSR matrix, Dask array or Blocks of shape (n_samples, n_features)
         Already validated.
 
     Returns
@@ -151,9 +218,27 @@ def as_blocks(X: Any) -> Blocks:
     >>> len(as_blocks(np.zeros((20_000, 3))))
     2
     """
+    if isinstance(X, Blocks):
+        return X
+    if is_dask(X):
+        from sidelight.blocks._dask import DaskBlocks
+
+        return DaskBlocks(X)
     if sparse.issparse(X):
         return _CSRBlocks(X.tocsr())
     return _ArrayBlocks(X)
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X is a collection of Dask; told by its type, so that Dask need not be there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> is_dask(np.zeros((3, 2)))
+    False
+    """
+    return type(X).__module__.partition(".")[0] == "dask"
 
 
 def _for_kernels(part: NDArray[Any]) -> NDArray[Any]:
@@ -172,16 +257,38 @@ def pairwise_sum(terms: Iterable[Stats]) -> Stats:
     Rounding errors grow with the logarithm of the number of terms, and the result depends on their
     order alone.
     """
-    waiting: list[tuple[int, Stats]] = []  # (terms inside, their sum), as the digits of a counter
-    for term in terms:
-        size = 1
-        while waiting and waiting[-1][0] == size:
-            term = _add(waiting.pop()[1], term)
-            size *= 2
-        waiting.append((size, term))
-    total = waiting.pop()[1]
-    while waiting:
-        total = _add(waiting.pop()[1], total)
+    return total_of(branches(terms))
+
+
+def branches(terms: Iterable[Stats], first: int = 0) -> list[tuple[int, Stats]]:
+    """The largest parts of the tree that lie within some of its terms: (terms inside, their sum).
+
+    ``first`` is the place of these terms among all. `total_of` makes the same sum of the branches
+    of all parts as of all terms, bit by bit: a chunk of several blocks is summed where it lies.
+    """
+    return joined((((1, term),) for term in terms), first)
+
+
+def joined(parts: Iterable[Iterable[tuple[int, Stats]]], first: int = 0) -> list[tuple[int, Stats]]:
+    """The branches of neighbouring parts as those of one part; ``first``: the place of its term."""
+    waiting: list[tuple[int, Stats]] = []
+    end = first
+    for part in parts:
+        for size, term in part:
+            end += size
+            # Two branches are one when they are twins: of one size, the left one at an even place.
+            while waiting and waiting[-1][0] == size and end % (2 * size) == 0:
+                term = _add(waiting.pop()[1], term)
+                size *= 2
+            waiting.append((size, term))
+    return waiting
+
+
+def total_of(waiting: list[tuple[int, Stats]]) -> Stats:
+    """The sum of the branches of a tree, the small ones at its end first."""
+    total = waiting[-1][1]
+    for _, term in reversed(waiting[:-1]):
+        total = _add(term, total)
     return total
 
 

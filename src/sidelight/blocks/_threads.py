@@ -2,6 +2,7 @@
 
 import os
 import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,7 +15,6 @@ from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
 
-_one_blas_thread: ContextVar[bool] = ContextVar("sidelight_one_blas_thread", default=False)
 _chosen: ContextVar[int | None] = ContextVar("sidelight_threads", default=None)
 
 
@@ -73,22 +73,43 @@ def _controller(n_modules: int) -> ThreadpoolController:
     return ThreadpoolController()
 
 
+class _Limit:
+    """The limit on BLAS, which holds for the whole process, and how many ask for it now."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._n_inside = 0
+        self._limiter: Any = None
+
+    def enter(self) -> None:
+        with self._lock:
+            if not self._n_inside:
+                self._limiter = _controller(len(sys.modules)).limit(limits=1, user_api="blas")
+            self._n_inside += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._n_inside -= 1
+            if not self._n_inside:
+                self._limiter.restore_original_limits()
+
+
+_limit = _Limit()
+
+
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Give BLAS one thread, because its sums change with its threads.
 
     Setting it takes as long as a pass over a thousand rows, so a model sets it once around its
-    loop; inside, it is free.
+    loop; inside, it is free. The last of all threads that are inside takes the limit back: the
+    tasks of a Dask worker come and go side by side.
     """
-    if _one_blas_thread.get():
-        yield
-        return
-    token = _one_blas_thread.set(True)
+    _limit.enter()
     try:
-        with _controller(len(sys.modules)).limit(limits=1, user_api="blas"):
-            yield
+        yield
     finally:
-        _one_blas_thread.reset(token)
+        _limit.leave()
 
 
 def in_order(function: Callable[[int], T], n_tasks: int) -> Iterator[T]:

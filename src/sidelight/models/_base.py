@@ -1,15 +1,18 @@
 """What all models share. Think twice before adding anything here: a model is its own file."""
 
 import platform
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.callback import CallbackSupportMixin
+from sklearn.utils.validation import check_is_fitted
 
-from sidelight.blocks import n_threads
+from sidelight._validation import check_lazy_x
+from sidelight.blocks import is_dask, lazily, n_threads
 from sidelight.exceptions import DataError, SideInformationError
 from sidelight.results import ClusterResult
 from sidelight.side import LABEL, SideInformation, match_classes
@@ -33,6 +36,9 @@ class SideClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         The direction in which ``history_`` runs.
     scales : str
         How time and memory grow, in a sentence (n rows, d columns, K clusters).
+    on_dask : bool
+        Whether ``fit`` takes Dask arrays; then ``labels_`` and what methods return for them is
+        lazy.
     """
 
     accepts: ClassVar[tuple[str, ...]]
@@ -41,6 +47,7 @@ class SideClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     contradictions: ClassVar[Literal["tolerated", "raises"]]
     objective_sense: ClassVar[Literal["min", "max"]]
     scales: ClassVar[str]
+    on_dask: ClassVar[bool] = False
     _published: ClassVar[dict[str, Any]]
 
     @classmethod
@@ -54,10 +61,32 @@ class SideClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         """Fit and return ``labels_``; unlike scikit-learn's own, it hands ``y`` on."""
         return self.fit(X, y, side=side, **fit_params).labels_
 
+    def __getstate__(self) -> dict[str, Any]:
+        """A model that is stored takes its labels along, from the workers that hold them."""
+        state = dict(super().__getstate__())
+        if is_dask(state.get("labels_")):
+            state["labels_"] = np.asarray(state["labels_"])
+            state["result_"] = replace(state["result_"], labels=state["labels_"])
+        return state
+
+    def _lazily(self, method: str, X: Any, dtype: Any, *, by_cluster: bool = False) -> Any:
+        """What a method gives for every chunk of a Dask array; nothing is computed yet."""
+        check_is_fitted(self)
+        bare = object.__new__(type(self))  # without what is as long as the data
+        bare.__dict__ = {k: v for k, v in vars(self).items() if k not in ("labels_", "result_")}
+        n_columns = self.n_clusters_ if by_cluster else None
+        X = check_lazy_x(self, X, reset=False)
+        return lazily(getattr(bare, method), X, dtype=dtype, n_columns=n_columns)
+
     def _publish(
-        self, labels: NDArray[Any], names: NDArray[Any], run: Any, side: SideInformation, seed: int
+        self, labels: Any, names: NDArray[Any], run: Any, side: SideInformation, seed: int
     ) -> Self:
-        """Leave the attributes that every model has. run: objective, history, n_iter."""
+        """Leave the attributes that every model has. run: objective, history, n_iter.
+
+        labels : an array, or a column of rows on Dask.
+        """
+        about, known = about_spoken_of(side, labels)
+        labels = labels if isinstance(labels, np.ndarray) else labels.lazy()
         self.labels_ = labels
         self.cluster_names_ = names
         self.n_clusters_ = len(names)
@@ -69,7 +98,7 @@ class SideClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             cluster_names=names,
             objective=self.objective_,
             history=self.history_,
-            violated=side.violated(labels),
+            violated=about.violated(known),
             side=side,
             provenance={
                 "model": type(self).__name__,
@@ -127,43 +156,56 @@ def number_of_clusters(asked: int | None, n_samples: int, side: SideInformation)
     return n_clusters
 
 
+def about_spoken_of(side: SideInformation, labels: Any) -> tuple[SideInformation, NDArray[Any]]:
+    """The statements, and labels for them: on Dask of the rows alone that somebody spoke of."""
+    if isinstance(labels, np.ndarray):
+        return side, labels
+    rows, condensed = side.condensed()
+    return condensed, labels[rows]
+
+
 def name_clusters(
-    side: SideInformation, labels: ArrayLike, n_clusters: int
+    side: SideInformation, labels: Any, n_clusters: int, n_present: int | None = None
 ) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """The order in which clusters are numbered, and their names.
+    """The order in which clusters are numbered, and their names; labels: an array or a column.
 
     Given classes come first, sorted, each the cluster that `match_classes` gives it; then the other
     clusters by their first row. These get new names: whole numbers above all given ones where the
-    classes are whole numbers (or none were given), else "new 1", "new 2", … .
+    classes are whole numbers (or none were given), else "new 1", "new 2", … . Clusters without rows
+    are left out; ``n_present``, if fewer have rows, spares a search for the others.
 
     Returns
     -------
-    order : ndarray of shape (n_clusters,)
+    order : ndarray of shape (n_present,)
         ``order[k]`` is the present number of the cluster that becomes k.
-    names : ndarray of shape (n_clusters,)
+    names : ndarray of shape (n_present,)
     """
-    labels = np.asarray(labels)
     order: list[int] = []
     names: list[Any] = []
     if side.classes:
-        cluster_of = match_classes(side, labels, n_clusters)[leading_vocabulary(side)]
+        about, known = about_spoken_of(side, labels)
+        cluster_of = match_classes(about, known, n_clusters)[leading_vocabulary(side)]
         named = np.flatnonzero(cluster_of >= 0)
         order = cluster_of[named].tolist()
         names = [side.classes[c] for c in named]
-    first_row = _first_rows(labels, n_clusters)
-    order += [int(k) for k in np.argsort(first_row, kind="stable") if k not in set(order)]
-    names += _new_names(side.classes, n_clusters - len(names))
+    if isinstance(labels, np.ndarray):
+        first_row = _first_rows(labels, n_clusters, n_clusters if n_present is None else n_present)
+    else:
+        first_row = labels.first_rows(n_clusters)
+    by_first_row = np.argsort(first_row, kind="stable")[: int((first_row < len(labels)).sum())]
+    order += [int(k) for k in by_first_row if k not in set(order)]
+    names += _new_names(side.classes, len(order) - len(names))
     return np.array(order, dtype=np.int64), _as_array(names)
 
 
-def _first_rows(labels: NDArray[Any], n_clusters: int) -> NDArray[np.int64]:
+def _first_rows(labels: NDArray[Any], n_clusters: int, n_present: int) -> NDArray[np.int64]:
     """The first row of each cluster; usually the first few thousand rows tell them all."""
     first = np.full(n_clusters, len(labels))
     for start in range(0, len(labels), 16_384):
         present, place = np.unique(labels[start : start + 16_384], return_index=True)
         fresh = first[present] == len(labels)
         first[present[fresh]] = start + place[fresh]
-        if (first < len(labels)).all():
+        if (first < len(labels)).sum() == n_present:
             break
     return first
 

@@ -32,8 +32,8 @@ class Centers(NamedTuple):
 
 
 def block_weight(weight: Floats | None, block: Block) -> Floats:
-    """The weights of a block's rows; None stands for ones, without an array of them."""
-    return _ONES[: block.stop - block.start] if weight is None else block.of(weight)
+    """A block's part of the weights; None stands for ones, without an array of them."""
+    return _ONES[: block.stop - block.start] if weight is None else weight
 
 
 def as_matrix(X: NDArray[Any] | CSRRows, n_features: int) -> Any:
@@ -63,24 +63,61 @@ def draw(mass: Floats, uniform: Floats) -> Ints:
     return np.array(drawn, dtype=np.int64)
 
 
-def random_rows(
-    rows: Blocks, weight: Floats | None, n_clusters: int, rng: np.random.Generator
-) -> Floats:
-    """Centres at different rows, drawn by their weights."""
-    mass = np.ones(rows.n_samples) if weight is None else weight.copy()
+def draw_rows(rows: Blocks, mass: Any, weight: Any, uniform: Floats) -> Ints:
+    """Rows drawn in proportion to mass times weight; both columns, or None for ones.
+
+    As `draw`, where the rows are: one pass for the sums of the blocks, and a visit to those blocks
+    that a draw falls into. Empty if there is no mass at all.
+    """
+    ends = np.cumsum(rows.sum(_mass_of_block, None, mass, weight)[0])
+    if ends[-1] == 0.0:
+        return np.empty(0, dtype=np.int64)
+    targets = uniform * ends[-1]
+    numbers = np.minimum(np.searchsorted(ends, targets, side="right"), len(ends) - 1)
+    inside = targets - np.append(0.0, ends)[numbers]
+    drawn = np.empty(len(uniform), dtype=np.int64)
+    chosen = np.unique(numbers)
+    running = rows.visit(chosen, _running_mass, None, mass, weight)
+    for number, (start, sums) in zip(chosen, running, strict=True):
+        here = numbers == number
+        place = np.searchsorted(sums, inside[here], side="right")
+        # Rounding may point past the last row that has any mass.
+        drawn[here] = start + np.minimum(place, np.searchsorted(sums, sums[-1]))
+    return drawn
+
+
+def _mass(block: Block, mass: Floats | None, weight: Floats | None) -> Floats:
+    mass = block_weight(mass, block)
+    return mass if weight is None else mass * weight
+
+
+def _mass_of_block(
+    block: Block, _: None, mass: Floats | None, weight: Floats | None
+) -> tuple[list[float]]:
+    return ([float(_mass(block, mass, weight).sum())],)
+
+
+def _running_mass(
+    block: Block, _: None, mass: Floats | None, weight: Floats | None
+) -> tuple[int, Floats]:
+    return block.start, np.cumsum(_mass(block, mass, weight))
+
+
+def random_rows(rows: Blocks, weight: Any, n_clusters: int, rng: np.random.Generator) -> Floats:
+    """Centres at different rows, drawn by their weights: as many as there are, if these are few."""
+    left = rows.column(1.0)
     drawn: list[int] = []
-    for _ in range(min(n_clusters, int((mass > 0).sum()))):
-        drawn.append(int(draw(mass, rng.random(1))[0]))
-        mass[drawn[-1]] = 0.0
+    while len(drawn) < n_clusters:
+        row = draw_rows(rows, left, weight, rng.random(1))
+        if not len(row):
+            break
+        drawn.append(int(row[0]))
+        left[row] = 0.0
     return as_dense(rows.take(np.array(drawn)))
 
 
 def plus_plus(
-    rows: Blocks,
-    weight: Floats | None,
-    given: Floats,
-    n_clusters: int,
-    rng: np.random.Generator,
+    rows: Blocks, weight: Any, given: Floats, n_clusters: int, rng: np.random.Generator
 ) -> Floats:
     """Centres by k-means++ until there are ``n_clusters``, the given ones first.
 
@@ -91,36 +128,60 @@ def plus_plus(
     centers[:n_given] = given
     if n_given == n_clusters:
         return centers
-    closest = np.full(rows.n_samples, np.inf)
+    closest = rows.column(np.inf)
     for k in range(n_given):
         _closest(rows, weight, centers[k : k + 1], closest, keep=True)
     n_trials = 2 + int(np.log(n_clusters))
     for k in range(n_given, n_clusters):
-        mass = closest if k else np.ones(rows.n_samples)
-        mass = mass if weight is None else mass * weight
-        if not mass.any():  # every row is a centre already: any row will do
-            mass = np.ones(rows.n_samples) if weight is None else weight
-        candidates = as_dense(rows.take(draw(mass, rng.random(n_trials if k else 1))))
+        uniform = rng.random(n_trials if k else 1)
+        drawn = draw_rows(rows, closest if k else None, weight, uniform)
+        if not len(drawn):  # every row is a centre already: any row will do
+            drawn = draw_rows(rows, None, weight, uniform)
+        candidates = as_dense(rows.take(drawn))
         best = _closest(rows, weight, candidates, closest, keep=False).argmin() if k else 0
         centers[k] = candidates[best]
         _closest(rows, weight, centers[k : k + 1], closest, keep=True)
     return centers
 
 
-def _closest(
-    rows: Blocks, weight: Floats | None, centers: Floats, closest: Floats, *, keep: bool
-) -> Floats:
+def _closest(rows: Blocks, weight: Any, centers: Floats, closest: Any, *, keep: bool) -> Floats:
     """For each centre the sum of min(closest, squared distance); keep lowers closest to it."""
+    return rows.sum(_potential, (Centers.of(centers), keep), weight, closest)[0]
 
-    def potential(block: Block, prepared: Centers) -> tuple[Floats]:
-        out = np.zeros(len(centers))
-        w = block_weight(weight, block)
-        if isinstance(block.X, CSRRows):
-            kernels.closest_csr(
-                *block.X, w, prepared.transposed, prepared.norms, keep, block.of(closest), out
-            )
-        else:
-            kernels.closest_dense(block.X, w, prepared.padded, keep, block.of(closest), out)
-        return (out,)
 
-    return rows.sum(potential, Centers.of(centers))[0]
+def _potential(
+    block: Block, how: tuple[Centers, bool], weight: Floats | None, closest: Floats
+) -> tuple[Floats]:
+    centers, keep = how
+    out = np.zeros(len(centers.norms))
+    w = block_weight(weight, block)
+    if isinstance(block.X, CSRRows):
+        kernels.closest_csr(*block.X, w, centers.transposed, centers.norms, keep, closest, out)
+    else:
+        kernels.closest_dense(block.X, w, centers.padded, keep, closest, out)
+    return (out,)
+
+
+def costliest(rows: Blocks, cost: Any, n: int) -> tuple[Ints, Floats]:
+    """The ``n`` rows of highest cost, from the highest down, the first of equals first."""
+    few = rows.sum(_costliest_in_block, n, cost)
+    row, value = np.concatenate(few[0]), np.concatenate(few[1])
+    order = np.argsort(-value, kind="stable")[:n]
+    return row[order], value[order]
+
+
+def _costliest_in_block(block: Block, n: int, cost: Floats) -> tuple[list[Ints], list[Floats]]:
+    order = np.sort(np.argsort(-cost, kind="stable")[:n])  # in the order of the rows, for ties
+    return [block.start + order], [cost[order]]
+
+
+def cluster_sizes(rows: Blocks, labels: Any, n_clusters: int, weight: Any = None) -> Floats:
+    """How many rows each cluster has; with weights, those of weight 0 are left out."""
+    return rows.sum(_sizes_in_block, n_clusters, labels, weight)[0]
+
+
+def _sizes_in_block(
+    block: Block, n_clusters: int, labels: NDArray[Any], weight: Floats | None
+) -> tuple[Floats]:
+    counted = labels if weight is None else labels[weight > 0]
+    return (np.bincount(counted, minlength=n_clusters).astype(np.float64),)

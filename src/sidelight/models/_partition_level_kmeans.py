@@ -46,7 +46,7 @@ from sidelight._validation import (
     check_x,
     prepare,
 )
-from sidelight.blocks import as_blocks, one_blas_thread
+from sidelight.blocks import RowEntries, as_blocks, is_dask, one_blas_thread
 from sidelight.exceptions import DataError
 from sidelight.models._base import (
     SideClusterer,
@@ -54,7 +54,7 @@ from sidelight.models._base import (
     name_clusters,
     number_of_clusters,
 )
-from sidelight.models._centers import as_dense, draw, plus_plus, random_rows
+from sidelight.models._centers import as_dense, cluster_sizes, draw, plus_plus, random_rows
 from sidelight.models._partition_level_run import (
     Problem,
     Run,
@@ -177,6 +177,7 @@ class PartitionLevelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Si
     repetition = "adds"
     contradictions = "tolerated"
     objective_sense = "min"
+    on_dask = True
     scales = "An iteration takes n d K plus K per statement, and less as centres settle."
     _published: ClassVar[dict[str, Any]] = {"side_weight": 100.0, "weight_units": "absolute"}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -238,8 +239,9 @@ class PartitionLevelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Si
 
         Parameters
         ----------
-        X : array, CSR matrix or data frame of shape (n_samples, n_features)
-            The data. Memory maps are read block by block.
+        X : array, CSR matrix, data frame or Dask array of shape (n_samples, n_features)
+            The data. Memory maps are read block by block; a Dask array is worked on where it is,
+            and ``labels_`` is a Dask array too.
         y : array of shape (n_samples,), optional
             Partial labels, −1 (or None, NaN) where unknown; joined to ``side``.
         side : SideInformation, optional
@@ -255,6 +257,7 @@ class PartitionLevelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Si
         X, side, seed = prepare(self, X, y, side)
         rows = as_blocks(X)
         weight = check_weight(sample_weight, rows.n_samples)
+        weight = None if weight is None else rows.given(weight)
         said = LabelTable.of(side)
         n_clusters = number_of_clusters(self.n_clusters, rows.n_samples, side)
         mean, deviation = spread(rows, weight)
@@ -269,39 +272,44 @@ class PartitionLevelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Si
         starts = self._starts(problem, n_clusters, side, np.random.default_rng(seed))
         with one_blas_thread():
             best = self._best_run(problem, starts, smallest=1e-14 * (deviation or 1.0))
-        return self._publish_run(best, n_clusters, said, side, seed, problem.side_weight)
+        return self._publish_run(best, n_clusters, problem, side, seed)
 
-    def predict(self, X: Any) -> NDArray[np.int32]:
+    def predict(self, X: Any) -> Any:
         """The nearest cluster of each row of X.
 
         Parameters
         ----------
-        X : array, CSR matrix or data frame of shape (n_samples, n_features)
+        X : array, CSR matrix, data frame or Dask array of shape (n_samples, n_features)
             New data.
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,), or a Dask array
         """
+        if is_dask(X):
+            return self._lazily("predict", X, np.int32)
         check_is_fitted(self)
         rows = as_blocks(check_x(self, X, reset=False))
-        state = State.new(rows.n_samples)
+        state = State.new(rows)
         theta = Theta(self.cluster_centers_, np.zeros((self.n_clusters_, 0)))
         assign(Problem.of_rows(rows), theta, state)
         return state.labels
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: Any) -> Any:
         """The distances of each row of X to the centres.
 
         Parameters
         ----------
-        X : array, CSR matrix or data frame of shape (n_samples, n_features)
+        X : array, CSR matrix, data frame or Dask array of shape (n_samples, n_features)
             New data.
 
         Returns
         -------
-        ndarray of shape (n_samples, n_clusters_)
+        ndarray of shape (n_samples, n_clusters_), or a Dask array
         """
+        if is_dask(X):
+            dtype = np.float32 if X.dtype == np.float32 else np.float64
+            return self._lazily("transform", X, dtype, by_cluster=True)
         check_is_fitted(self)
         X = check_x(self, X, reset=False)
         distances: NDArray[Any] = euclidean_distances(X, self.cluster_centers_)
@@ -360,13 +368,7 @@ class PartitionLevelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Si
         return best
 
     def _publish_run(
-        self,
-        run: Run,
-        n_clusters: int,
-        said: LabelTable,
-        side: SideInformation,
-        seed: int,
-        side_weight: float,
+        self, run: Run, n_clusters: int, problem: Problem, side: SideInformation, seed: int
     ) -> Self:
         if not run.converged and run.n_iter == self.max_iter:
             warnings.warn(
@@ -375,7 +377,7 @@ class PartitionLevelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Si
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        present = np.flatnonzero(np.bincount(run.labels, minlength=n_clusters))
+        present = np.flatnonzero(cluster_sizes(problem.rows, run.labels, n_clusters))
         if len(present) < n_clusters:
             warnings.warn(
                 f"found {len(present)} clusters where {n_clusters} were asked for: "
@@ -383,15 +385,15 @@ class PartitionLevelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Si
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        labels = np.searchsorted(present, run.labels)
-        order, names = name_clusters(side, labels, len(present))
-        number = np.empty(len(order), dtype=np.int32)
+        order, names = name_clusters(side, run.labels, n_clusters, len(present))
+        number = np.full(n_clusters, -1, dtype=np.int32)
         number[order] = np.arange(len(order))
-        self.cluster_centers_ = run.theta.centers[present[order]]
-        self.class_profiles_ = run.theta.profiles[present[order]]
-        self.class_columns_ = said.column_names
-        self.side_weight_ = side_weight
-        return self._publish(number[labels], names, run, side, seed)
+        self.cluster_centers_ = run.theta.centers[order]
+        self.class_profiles_ = run.theta.profiles[order]
+        self.class_columns_ = problem.said.column_names
+        self.side_weight_ = problem.side_weight
+        labels = problem.rows.relabelled(run.labels, number)
+        return self._publish(labels, names, run, side, seed)
 
 
 # Where a start may begin. One run is in _partition_level_run.py.
@@ -429,7 +431,7 @@ def _seeds(
         drawn = [draw(weight * (seed == k), rng.random(1))[0] for k in range(len(chosen))]
         return Theta(as_dense(rows.take(row[drawn])), profiles)
 
-    sums, counts = group_sums(rows, row, seed, weight, len(chosen))
+    sums, counts = group_sums(rows, RowEntries(row, (seed, weight)), len(chosen))
     return Theta(sums / counts[:, None], profiles)
 
 
@@ -473,7 +475,7 @@ def _from_labels(labels: NDArray[Any], problem: Problem, n_clusters: int) -> The
             f"init has cluster numbers from {labels.min()} to {labels.max()}; for "
             f"n_clusters={n_clusters} give 0 to {n_clusters - 1}, and -1 where it is unknown."
         )
-    tally = count(problem, labels, n_clusters)
+    tally = count(problem, problem.rows.given(labels), n_clusters)
     zero = Theta(np.zeros_like(tally.sums), np.zeros_like(tally.number))
     present = tally.counts > 0
     theta = update(tally, zero)

@@ -12,9 +12,16 @@ from scipy import sparse
 
 from sidelight._kernels import assign as kernels
 from sidelight._kernels.relocate import relocate
-from sidelight.blocks import Block, Blocks, CSRRows
+from sidelight.blocks import Block, Blocks, CSRRows, RowEntries
 from sidelight.exceptions import DataError
-from sidelight.models._centers import Centers, as_dense, as_matrix, block_weight
+from sidelight.models._centers import (
+    Centers,
+    as_dense,
+    as_matrix,
+    block_weight,
+    cluster_sizes,
+    costliest,
+)
 from sidelight.models._statements import CannotLinks, LabelTable
 from sidelight.side import SideInformation
 
@@ -33,13 +40,13 @@ class Problem(NamedTuple):
     """All that is fixed during a fit."""
 
     rows: Blocks
-    weight: Floats | None
+    weight: Any  # a column, or None where all rows weigh 1
     said: LabelTable
     side_weight: float
     links: CannotLinks | None
 
     @classmethod
-    def of_rows(cls, rows: Blocks, weight: Floats | None = None) -> "Problem":
+    def of_rows(cls, rows: Blocks, weight: Any = None) -> "Problem":
         """Plain k-means: nothing is said about the rows."""
         return cls(rows, weight, LabelTable.of(SideInformation.empty(rows.n_samples)), 0.0, None)
 
@@ -47,7 +54,7 @@ class Problem(NamedTuple):
 class Run(NamedTuple):
     """What one start led to; labels and theta agree: theta assigns the rows to labels."""
 
-    labels: NDArray[np.int32]
+    labels: Any
     theta: Theta
     objective: float
     history: list[float]
@@ -58,12 +65,12 @@ class Run(NamedTuple):
 class State(NamedTuple):
     """What is kept per row: its label, and a bound that tells when to look again (see kernels)."""
 
-    labels: NDArray[np.int32]
-    slack: Floats
+    labels: Any
+    slack: Any
 
     @classmethod
-    def new(cls, n_samples: int) -> "State":
-        return cls(np.full(n_samples, -1, dtype=np.int32), np.full(n_samples, -np.inf))
+    def new(cls, rows: Blocks) -> "State":
+        return cls(rows.column(-1, np.int32), rows.column(-np.inf))
 
 
 class Tally(NamedTuple):
@@ -98,7 +105,7 @@ def iterate(
     Most rows are not looked at in most iterations, and J is carried on by its changes. Before the
     run ends every row is looked at once more, so that labels, centres and J hold without any of it.
     """
-    state = State.new(problem.rows.n_samples)
+    state = State.new(problem.rows)
     tally = assign(problem, theta, state)
     if problem.links is not None:
         state.slack[problem.links.rows] = np.inf  # from now on moved one by one
@@ -129,7 +136,7 @@ def assign(
     theta: Theta,
     state: State,
     tally: Tally | None = None,
-    cost: Floats | None = None,
+    cost: Any = None,
 ) -> Tally:
     """The first half-step: every row to its cheapest cluster, and what the clusters add up to.
 
@@ -165,33 +172,43 @@ def _look(
     state: State,
     drift: Floats,
     look_at_all: bool,
-    cost: Floats | None = None,
+    cost: Any = None,
 ) -> Tally:
     """One pass over the rows: the changes by it, in the terms of the kernels."""
-    said, n_clusters = problem.said, len(theta.centers)
+    said = problem.said
     penalty = _penalty(theta.profiles, said, problem.side_weight)
-
-    def statistics(block: Block, centers: Centers) -> tuple[Any, ...]:
-        here = said.within(block.start, block.stop)
-        weight = block_weight(problem.weight, block)
-        rows = (weight, here.stated, here.span, said.entry, said.weight)
-        sums = np.zeros((n_clusters, problem.rows.n_features))
-        counts = np.zeros(n_clusters)
-        mass = np.zeros((2 * said.n_columns, n_clusters))
-        costs = np.empty(block.stop - block.start) if cost is None else block.of(cost)
-        out = (block.of(state.labels), block.of(state.slack), costs, sums, counts, mass)
-        how = (penalty, drift, look_at_all)
-        if isinstance(block.X, CSRRows):
-            done = kernels.assign_csr(
-                *block.X, *rows, centers.transposed, centers.norms, *how, *out
-            )
-        else:
-            done = kernels.assign_dense(block.X, *rows, centers.padded, *how, *out)
-        return *done, sums, counts, mass
-
-    summed = problem.rows.sum(statistics, Centers.of(theta.centers))
-    amount, n_changed, sums, counts, mass = summed
+    amount, n_changed, sums, counts, mass = problem.rows.sum(
+        _look_at_block,
+        (Centers.of(theta.centers), penalty, drift, look_at_all),
+        problem.weight,
+        said,
+        *state,
+        cost,
+    )
     return Tally(amount, n_changed, sums, counts, *_said_in(said, mass))
+
+
+def _look_at_block(
+    block: Block,
+    parameters: tuple[Centers, Floats, Floats, bool],
+    weight: Floats | None,
+    said: LabelTable,
+    labels: NDArray[np.int32],
+    slack: Floats,
+    cost: Floats | None,
+) -> tuple[Any, ...]:
+    centers, *how = parameters
+    n_features, n_clusters = centers.transposed.shape
+    rows = (block_weight(weight, block), said.stated, said.span, said.entry, said.weight)
+    sums, counts = np.zeros((n_clusters, n_features)), np.zeros(n_clusters)
+    mass = np.zeros((2 * said.n_columns, n_clusters))
+    cost = np.empty(block.stop - block.start) if cost is None else cost
+    out = (labels, slack, cost, sums, counts, mass)
+    if isinstance(block.X, CSRRows):
+        done = kernels.assign_csr(*block.X, *rows, centers.transposed, centers.norms, *how, *out)
+    else:
+        done = kernels.assign_dense(block.X, *rows, centers.padded, *how, *out)
+    return *done, sums, counts, mass
 
 
 def _said_in(said: LabelTable, mass: Floats) -> tuple[Floats, Floats]:
@@ -248,22 +265,23 @@ def _fill_empty(
     empty = np.flatnonzero(tally.counts <= _nothing(tally.counts))
     if not len(empty):
         return 0, tally
-    cost = np.zeros(problem.rows.n_samples)
+    n_clusters = len(theta.centers)
+    cost = problem.rows.column(0.0)
     tally = assign(problem, theta, state, tally, cost)
     if problem.links is not None:
         cost[problem.links.rows] = 0.0  # these are moved by _relocate alone
-    weighs = np.ones(len(cost)) if problem.weight is None else problem.weight > 0
-    left = np.bincount(state.labels, weighs, minlength=len(theta.centers))
-    costliest = iter(np.argsort(-cost, kind="stable")[: 2 * len(theta.centers)])
+    left = cluster_sizes(problem.rows, state.labels, n_clusters, problem.weight)
+    row, price = costliest(problem.rows, cost, 2 * n_clusters)
+    candidates = iter(zip(row, state.labels[row], price, strict=True))
     n_filled = 0
     for k in empty:
-        row = next((r for r in costliest if cost[r] > smallest and left[state.labels[r]] > 1), None)
-        if row is None:
+        found = next(((r, h) for r, h, c in candidates if c > smallest and left[h] > 1), None)
+        if found is None:
             break
-        left[state.labels[row]] -= 1
-        state.labels[row] = k
+        left[found[1]] -= 1
+        state.labels[found[0]] = k
         n_filled += 1
-    return n_filled, count(problem, state.labels, len(theta.centers)) if n_filled else tally
+    return n_filled, count(problem, state.labels, n_clusters) if n_filled else tally
 
 
 def _relocate(problem: Problem, tally: Tally, state: State) -> tuple[int, Tally]:
@@ -288,56 +306,54 @@ def _relocate(problem: Problem, tally: Tally, state: State) -> tuple[int, Tally]
 # What the rows add up to
 
 
-def group_sums(
-    rows: Blocks, row: Ints, group: Ints, weight: Floats, n_groups: int
+def group_sums(rows: Blocks, groups: RowEntries, n_groups: int) -> tuple[Floats, Floats]:
+    """Weighted sums and counts of groups of rows; groups: of each entry its group and weight."""
+    return rows.sum(_group_sums, (n_groups, rows.n_features), groups)
+
+
+def _group_sums(block: Block, shape: tuple[int, int], groups: RowEntries) -> tuple[Floats, Floats]:
+    n_groups, n_features = shape
+    group, weight = groups.values
+    pick = sparse.csr_array(
+        (weight, (group, groups.row)), shape=(n_groups, block.stop - block.start)
+    )
+    counts: Floats = np.bincount(group, weight, minlength=n_groups).astype(np.float64)
+    return as_dense(pick @ as_matrix(block.X, n_features)), counts
+
+
+def _sums_by_label(
+    block: Block, shape: tuple[int, int], labels: NDArray[Any], weight: Floats | None
 ) -> tuple[Floats, Floats]:
-    """Weighted sums and counts of groups of rows; ``row`` ascends and may repeat."""
-
-    def sums(block: Block, _: None) -> tuple[Floats, Floats]:
-        here = slice(*np.searchsorted(row, (block.start, block.stop)))
-        w, g = weight[here], group[here]
-        shape = (n_groups, block.stop - block.start)
-        pick = sparse.csr_array((w, (g, row[here] - block.start)), shape=shape)
-        matrix = as_matrix(block.X, rows.n_features)
-        counts: Floats = np.bincount(g, w, minlength=n_groups).astype(np.float64)
-        return as_dense(pick @ matrix), counts
-
-    return rows.sum(sums, None)
+    row = np.flatnonzero(labels >= 0)
+    weight = block_weight(weight, block)
+    return _group_sums(block, shape, RowEntries(row, (labels[row], weight[row])))
 
 
-def count(problem: Problem, labels: NDArray[Any], n_clusters: int) -> "Tally":
+def count(problem: Problem, labels: Any, n_clusters: int) -> "Tally":
     """What a partition adds up to, from nothing; the data part of J is left at 0."""
-    said, row = problem.said, np.flatnonzero(labels >= 0)
-    weight = np.ones(len(labels)) if problem.weight is None else problem.weight
-    sums, counts = group_sums(problem.rows, row, labels[row], weight[row], n_clusters)
-    of_entry = labels[said.row_of_entry]
+    said, rows = problem.said, problem.rows
+    shape = (n_clusters, rows.n_features)
+    sums, counts = rows.sum(_sums_by_label, shape, labels, problem.weight)
+    row = said.row_of_entry
+    of_entry = labels[row]
+    weight = said.weight if problem.weight is None else said.weight * problem.weight[row]
     known = of_entry >= 0
     mass: Floats = np.bincount(
         said.entry[known] * n_clusters + of_entry[known],
-        (said.weight * weight[said.row_of_entry])[known],
+        weight[known],
         minlength=2 * said.n_columns * n_clusters,
     ).astype(np.float64)
     mass = mass.reshape(2 * said.n_columns, n_clusters)
     return Tally(0.0, 0, sums, counts, *_said_in(said, mass))
 
 
-def spread(rows: Blocks, weight: Floats | None) -> tuple[Floats, float]:
+def spread(rows: Blocks, weight: Any) -> tuple[Floats, float]:
     """The mean row, and the mean squared deviation from it (0 for rows that are all alike)."""
     first = rows.block(0).X
     # Moments about a point among the rows: about the origin they would lose digits.
     about = np.zeros(rows.n_features) if isinstance(first, CSRRows) else first.mean(axis=0)
-
-    def moments(block: Block, about: Floats) -> tuple[Any, Floats, Any]:
-        w = block_weight(weight, block)
-        if isinstance(block.X, CSRRows):
-            data = block.X.data.astype(np.float64)
-            row_of = np.repeat(np.arange(len(w)), np.diff(block.X.indptr))
-            return w.sum(), w @ as_matrix(block.X, rows.n_features), w[row_of] @ data**2
-        away = block.X - about
-        return w.sum(), w @ away, w @ np.einsum("ij,ij->i", away, away)
-
     with np.errstate(over="ignore", invalid="ignore"):
-        total, sums, squares = rows.sum(moments, about.astype(np.float64))
+        total, sums, squares = rows.sum(_moments, about.astype(np.float64), weight)
         step = sums / total
         mean = about + step
         deviation = float(squares / total - step @ step)
@@ -348,3 +364,14 @@ def spread(rows: Blocks, weight: Floats | None) -> tuple[Floats, float]:
             "with sklearn.preprocessing.StandardScaler."
         )
     return mean, deviation if deviation > rounding else 0.0
+
+
+def _moments(block: Block, about: Floats, weight: Floats | None) -> tuple[Any, Floats, Any]:
+    w = block_weight(weight, block)
+    with np.errstate(over="ignore", invalid="ignore"):  # a worker has settings of its own
+        if isinstance(block.X, CSRRows):
+            data = block.X.data.astype(np.float64)
+            row_of = np.repeat(np.arange(len(w)), np.diff(block.X.indptr))
+            return w.sum(), w @ as_matrix(block.X, len(about)), w[row_of] @ data**2
+        away = block.X - about
+        return w.sum(), w @ away, w @ np.einsum("ij,ij->i", away, away)

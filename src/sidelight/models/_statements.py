@@ -70,7 +70,14 @@ class LabelTable(NamedTuple):
     def within(self, start: int, stop: int) -> "LabelTable":
         """The statements about some rows, counted from the first of them."""
         a, b = np.searchsorted(self.stated, (start, stop))
-        return self._replace(stated=self.stated[a:b] - start, span=self.span[a : b + 1])
+        span = self.span[a : b + 1]
+        entries = slice(span[0], span[-1])
+        return self._replace(
+            stated=self.stated[a:b] - start,
+            span=span - span[0],
+            entry=self.entry[entries],
+            weight=self.weight[entries],
+        )
 
     def over_vocabulary(self, table: Floats) -> Floats:
         """The sums over the columns of each vocabulary, standing in every one of its columns."""
