@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 OUT    ?= demo-output
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow check format clean bench bench-full reproduce
+.PHONY: help demo test test-slow check format clean bench bench-full reproduce docs
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -47,8 +47,9 @@ format: $(VENV)/.installed-dev ## format the code
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-clean: ## remove the virtual environment, caches and demo output
-	rm -rf $(VENV) demo-output build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
+clean: ## remove the virtual environment, caches, demo output and the built site
+	rm -rf $(VENV) demo-output build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis \
+		docs/_build docs/gallery docs/api/generated
 
 $(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
 	@echo "==> installing sidelight and the packages that it is measured against"
@@ -68,3 +69,12 @@ reproduce: export SIDELIGHT_DATA ?= $(abspath $(wildcard ../shared/data))
 reproduce: $(VENV)/.installed-run ## repeat the papers' experiments: PAPER=plsi TABLE=2 REPEATS=5 for a part
 	@$(BIN)/python -m experiments $(if $(PAPER),--paper $(PAPER)) $(if $(TABLE),--table $(TABLE)) \
 		$(if $(REPEATS),--repeats $(REPEATS)) $(if $(RESULTS),--results $(RESULTS))
+
+$(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
+	@echo "==> installing sidelight and what the site needs"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	@touch $@ $(VENV)/.installed-run
+
+docs: $(VENV)/.installed-docs ## build the site in docs/_build/html; runs the examples, warnings are errors
+	@$(BIN)/python -m sphinx -b html -q -W --keep-going docs docs/_build/html
+	@echo "The site is in docs/_build/html/index.html"

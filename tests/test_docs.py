@@ -1,42 +1,132 @@
 """What the documentation says is true: examples run, commands exist, defaults match."""
 
+import ast
 import doctest
 import importlib
 import inspect
 import pkgutil
 import re
+import shlex
+import sys
+import types
 from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import sidelight
+from sidelight.cli._app import app
 
 ROOT = Path(__file__).resolve().parents[1]
 MODULES = sorted(m.name for m in pkgutil.walk_packages(sidelight.__path__, "sidelight."))
-FOLDERS = ["side", "blocks", "graph", "models", "metrics", "datasets", "report", "bio"]
+PARTS = [
+    *("side", "blocks", "graph", "models", "metrics", "datasets", "report", "bio"),
+    *("results", "testing", "exceptions"),
+]
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_in_docstrings_run(name):
     with np.printoptions(precision=8):
         result = doctest.testmod(
-            importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE
+            importlib.import_module(name),
+            optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS,
         )
     assert result.failed == 0
 
 
+# Pages
+
+
+def pages():
+    """Everything written by hand: the README and the site, without what `make docs` generates."""
+    made = {"_build", "gallery", "generated"}
+    site = [p for p in (ROOT / "docs").rglob("*.md") if not made & set(p.parts)]
+    return [ROOT / "README.md", *sorted(site)]
+
+
+def text_of(page):
+    return page.read_text(encoding="utf-8")
+
+
 def readme():
-    return (ROOT / "README.md").read_text(encoding="utf-8")
+    return text_of(ROOT / "README.md")
 
 
-def test_python_in_the_readme_runs(tmp_path, monkeypatch):
+def blocks_of(page):
+    """The blocks of code that are meant to be run: (language, code)."""
+    return re.findall(r"^```(python|pycon|console)\n(.*?)^```", text_of(page), re.S | re.M)
+
+
+def page_name(page):
+    return str(page.relative_to(ROOT))
+
+
+PAGES_WITH_CODE = [page for page in pages() if blocks_of(page)]
+
+
+@pytest.mark.parametrize("page", PAGES_WITH_CODE, ids=page_name)
+@pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.SkipTestWarning"
+)  # checks that cannot apply
+def test_code_on_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```python\n(.*?)```", readme(), re.S)
-    assert blocks
-    space = {}
-    for block in blocks:
-        exec(compile(block, "README.md", "exec"), space)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    space = types.ModuleType("page_" + re.sub(r"\W", "_", page.stem))
+    monkeypatch.setitem(sys.modules, space.__name__, space)  # so that its classes can be pickled
+    for language, code in blocks_of(page):
+        if language == "python":
+            exec(compile(code, page_name(page), "exec"), space.__dict__)
+        elif language == "pycon":
+            run_session(code, page, space.__dict__)
+        else:
+            run_commands(code)
+
+
+def run_session(code, page, space):
+    """A session with >>>: what it prints is what stands there."""
+    session = doctest.DocTestParser().get_doctest(code, space, page.name, str(page), 0)
+    said = []
+    runner = doctest.DocTestRunner(
+        optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS, verbose=False
+    )
+    runner.run(session, clear_globs=False, out=said.append)
+    space.update(session.globs)
+    assert runner.failures == 0, "".join(said)
+
+
+def run_commands(code):
+    """Lines that begin with a dollar sign, as far as they are ours."""
+    for line in code.replace("\\\n", " ").splitlines():
+        if line.startswith("$ sidelight "):
+            words = shlex.split(line[2:], comments=True)
+            result = CliRunner().invoke(app, words[1:])
+            # A check may find conflicts; that is what it is for.
+            allowed = (0, 1) if words[1] == "check" else (0,)
+            assert result.exit_code in allowed, f"{line}\n{result.output}{result.exception}"
+
+
+def test_every_kind_of_block_is_found():
+    kinds = {language for page in PAGES_WITH_CODE for language, _ in blocks_of(page)}
+    assert kinds == {"python", "pycon", "console"}
+
+
+def test_every_page_has_code_that_runs_or_none():
+    other = r"^```(?!python\n|pycon\n|console\n|text\n|\{|\n)(\S+)"
+    for page in pages():
+        if "results" not in page.parts:
+            assert not re.findall(other, text_of(page), re.M), page_name(page)
+
+
+@pytest.mark.parametrize("page", pages(), ids=page_name)
+def test_links_lead_somewhere(page):
+    linked = re.findall(r"\]\((?!https?:)([^)#\s]+)(?:#[^)]*)?\)", text_of(page))
+    linked += re.findall(r"^:link: (\S+)$", text_of(page), re.M)
+    for target in linked:
+        path = page.parent / target
+        made = "gallery/" in target or "generated/" in target  # `make docs -W` minds these
+        assert made or path.exists() or path.with_suffix(".md").exists(), f"{page}: {target}"
 
 
 def test_commands_in_the_readme_exist():
@@ -46,16 +136,11 @@ def test_commands_in_the_readme_exist():
     assert {"demo", "test"} <= told <= targets
 
 
-def test_links_in_the_readme_lead_somewhere():
-    for target in re.findall(r"\]\((?!http)([^)#]+)\)", readme()):
-        assert (ROOT / target).exists(), target
-
-
 def public_objects():
-    for folder in FOLDERS:
-        module = importlib.import_module(f"sidelight.{folder}")
+    for part in PARTS:
+        module = importlib.import_module(f"sidelight.{part}")
         for name in module.__all__:
-            yield f"{folder}.{name}", getattr(module, name)
+            yield f"{part}.{name}", getattr(module, name)
 
 
 PUBLIC = [(name, thing) for name, thing in public_objects() if callable(thing)]
@@ -64,7 +149,7 @@ PUBLIC = [(name, thing) for name, thing in public_objects() if callable(thing)]
 @pytest.mark.parametrize(("name", "thing"), PUBLIC, ids=[name for name, _ in PUBLIC])
 def test_public_names_have_a_docstring_and_few_positional_parameters(name, thing):
     assert inspect.getdoc(thing), name
-    if inspect.isclass(thing) and issubclass(thing, tuple):
+    if inspect.isclass(thing) and issubclass(thing, (tuple, Exception)):
         return  # records are built by keyword or unpacked, not called by users
     parameters = inspect.signature(thing).parameters.values()
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
@@ -73,14 +158,120 @@ def test_public_names_have_a_docstring_and_few_positional_parameters(name, thing
 
 
 @pytest.mark.parametrize(("name", "thing"), PUBLIC, ids=[name for name, _ in PUBLIC])
-def test_documented_parameters_are_the_real_ones(name, thing):
-    documented = re.search(
+def test_public_names_have_an_example_that_runs(name, thing):
+    """That it runs is seen by `test_examples_in_docstrings_run`, if the module is one of ours."""
+    assert ">>> " in inspect.getdoc(thing), name
+    assert thing.__module__ in MODULES, name
+
+
+def test_every_part_is_in_the_reference():
+    told = set(re.findall(r"^   sidelight\.(\w+)$", text_of(ROOT / "docs/api/index.rst"), re.M))
+    public = {path.name for path in Path(sidelight.__file__).parent.iterdir()}
+    public = {n.removesuffix(".py") for n in public if n.endswith(".py") or "." not in n}
+    public = {name for name in public if not name.startswith("_")}
+    assert told == set(PARTS) == public - {"cli"}
+
+
+def documented_parameters(thing):
+    """For each parameter in the docstring the words after its colon."""
+    section = re.search(
         r"Parameters\n-+\n(.*?)(\n\n[A-Z][a-z ]+\n-+\n|\Z)", inspect.getdoc(thing), re.S
     )
-    if documented is None:
-        return
-    told = set()
-    for line in documented.group(1).splitlines():
+    if section is None:
+        return None
+    told = {}
+    for line in section.group(1).splitlines():
         if line and not line.startswith(" "):
-            told.update(part.strip(" *") for part in line.split(" : ")[0].split(","))
-    assert told == {p.strip("*") for p in inspect.signature(thing).parameters}
+            names, _, words = line.partition(" : ")
+            told |= dict.fromkeys((part.strip(" *") for part in names.split(",")), words)
+    return told
+
+
+def methods_of(thing):
+    """The methods that a class itself documents."""
+    for method_name, method in vars(thing).items():
+        function = getattr(method, "__func__", method)
+        if not method_name.startswith("_") and inspect.isfunction(function):
+            yield method_name, function
+
+
+DOCUMENTED = PUBLIC + [
+    (f"{name}.{method_name}", method)
+    for name, thing in PUBLIC
+    if inspect.isclass(thing)
+    for method_name, method in methods_of(thing)
+    if inspect.getdoc(method)
+]
+
+
+@pytest.mark.parametrize(("name", "thing"), DOCUMENTED, ids=[name for name, _ in DOCUMENTED])
+def test_documented_parameters_are_the_real_ones(name, thing):
+    told = documented_parameters(thing)
+    if told is not None:
+        real = [p.strip("*") for p in inspect.signature(thing).parameters]
+        assert set(told) == set(real) - {"self", "cls"}
+
+
+@pytest.mark.parametrize(("name", "thing"), DOCUMENTED, ids=[name for name, _ in DOCUMENTED])
+def test_documented_defaults_are_the_real_ones(name, thing):
+    for parameter, words in (documented_parameters(thing) or {}).items():
+        told = re.search(r"default=(.*)$", words)
+        real = inspect.signature(thing).parameters[parameter].default
+        if told is not None:
+            assert value_of(told.group(1)) == real, f"{parameter}: {real!r}"
+        elif "optional" in words:
+            assert real is not inspect.Parameter.empty, f"{parameter} is not optional"
+
+
+def value_of(text):
+    """A default as it stands in a docstring: a literal, a fraction such as 2/3, or a numpy type."""
+    fraction = re.fullmatch(r"(\d+)/(\d+)", text)
+    if fraction:
+        return int(fraction[1]) / int(fraction[2])
+    if hasattr(np, text):
+        return getattr(np, text)
+    return ast.literal_eval(text)
+
+
+def test_a_wrong_default_would_be_noticed():
+    def lying(x=1):
+        """Text.
+
+        Parameters
+        ----------
+        x : int, default=2
+            Text.
+        """
+
+    with pytest.raises(AssertionError, match="x: 1"):
+        test_documented_defaults_are_the_real_ones("lying", lying)
+
+
+MODELS = {
+    name: thing
+    for name, thing in vars(importlib.import_module("sidelight.models")).items()
+    if hasattr(thing, "_parameter_constraints") and hasattr(thing, "_published")
+}
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_models_document_every_default(name):
+    """Whoever sets a parameter has to know what it was."""
+    for parameter, words in documented_parameters(MODELS[name]).items():
+        assert re.search(r"optional|default=", words), f"{name}: {parameter}"
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_every_model_is_on_the_page_about_models(name):
+    page = text_of(ROOT / "docs/which-model.md")
+    assert f"sidelight.models.{name}>" in page
+    assert f"`{name}`" in readme()
+
+
+def test_weights_on_the_page_about_models_are_the_real_defaults():
+    rows = re.findall(
+        r"^\| `(\w+)` \| `(\w+)=([^`]+)`", text_of(ROOT / "docs/which-model.md"), re.M
+    )
+    assert len(rows) >= 4
+    for model, parameter, default in rows:
+        assert inspect.signature(MODELS[model]).parameters[parameter].default == value_of(default)

@@ -58,7 +58,13 @@ def checks() -> list[Callable[[Any], None]]:
 
 
 def check_attributes(estimator: Any) -> None:
-    """What every model leaves after ``fit``, and that the pieces agree."""
+    """What every model leaves after ``fit``, and that the pieces agree.
+
+    Examples
+    --------
+    >>> from sidelight import PartitionLevelKMeans
+    >>> check_attributes(PartitionLevelKMeans(3))
+    """
     X, truth = _data()
     side = _side(estimator, truth)
     model = _fit(estimator, X, side)
@@ -87,7 +93,13 @@ def check_attributes(estimator: Any) -> None:
 
 
 def check_no_side_information(estimator: Any) -> None:
-    """Nothing said is nothing changed: None, an empty table and unknown labels are the same."""
+    """Nothing said is nothing changed: None, an empty table and unknown labels are the same.
+
+    Examples
+    --------
+    >>> from sidelight import PartitionLevelKMeans
+    >>> check_no_side_information(PartitionLevelKMeans(3))
+    """
     X, _ = _data()
     plain = _fit(estimator, X, None)
     empty = _fit(estimator, X, SideInformation.empty(len(X)))
@@ -101,7 +113,13 @@ def check_no_side_information(estimator: Any) -> None:
 
 
 def check_unsure_binds_nothing(estimator: Any) -> None:
-    """``unsure`` and statements of weight 0 change nothing."""
+    """``unsure`` and statements of weight 0 change nothing.
+
+    Examples
+    --------
+    >>> from sidelight import PartitionLevelKMeans
+    >>> check_unsure_binds_nothing(PartitionLevelKMeans(3))
+    """
     X, truth = _data()
     side = _side(estimator, truth)
     idle = SideInformation.from_columns(
@@ -117,7 +135,13 @@ def check_unsure_binds_nothing(estimator: Any) -> None:
 
 
 def check_order_and_repetition(estimator: Any) -> None:
-    """The order of statements does not matter; repeating them does as the tag says."""
+    """The order of statements does not matter; repeating them does as the tag says.
+
+    Examples
+    --------
+    >>> from sidelight import PartitionLevelKMeans
+    >>> check_order_and_repetition(PartitionLevelKMeans(3))
+    """
     X, truth = _data()
     side = _side(estimator, truth)
     said = side.statements
@@ -145,7 +169,13 @@ def check_order_and_repetition(estimator: Any) -> None:
 
 
 def check_permuted_rows(estimator: Any) -> None:
-    """On separated data permuting the rows permutes the labels, up to renaming."""
+    """On separated data permuting the rows permutes the labels, up to renaming.
+
+    Examples
+    --------
+    >>> from sidelight import PartitionLevelKMeans
+    >>> check_permuted_rows(PartitionLevelKMeans(3))
+    """
     X, truth = _data()
     side = _side(estimator, truth)
     order = np.random.default_rng(1).permutation(len(X))
@@ -155,7 +185,13 @@ def check_permuted_rows(estimator: Any) -> None:
 
 
 def check_same_bits(estimator: Any) -> None:
-    """The same seed gives the same bits, for one thread and for two."""
+    """The same seed gives the same bits, for one thread and for two.
+
+    Examples
+    --------
+    >>> from sidelight import PartitionLevelKMeans
+    >>> check_same_bits(PartitionLevelKMeans(3))
+    """
     X, truth = _data(n_samples=20_000)
     side = _side(estimator, truth)
     answers = []
@@ -169,7 +205,13 @@ def check_same_bits(estimator: Any) -> None:
 
 
 def check_history(estimator: Any) -> None:
-    """``history_`` runs in one direction, and ends at ``objective_``."""
+    """``history_`` runs in one direction, and ends at ``objective_``.
+
+    Examples
+    --------
+    >>> from sidelight import PartitionLevelKMeans
+    >>> check_history(PartitionLevelKMeans(3))
+    """
     X, truth = _data(spread=1.0)
     for side in (None, _side(estimator, truth), _side(estimator, truth) + _wrong(estimator, truth)):
         if side is not None and estimator.contradictions == "raises":
@@ -181,7 +223,13 @@ def check_history(estimator: Any) -> None:
 
 
 def check_contradictions(estimator: Any) -> None:
-    """Contradictory statements are reported or raise, as the tag says."""
+    """Contradictory statements are reported or raise, as the tag says.
+
+    Examples
+    --------
+    >>> from sidelight import PartitionLevelKMeans
+    >>> check_contradictions(PartitionLevelKMeans(3))
+    """
     X, truth = _data()
     side = _side(estimator, truth) + _wrong(estimator, truth)
     if not len(side.conflicts().broken):
@@ -194,7 +242,13 @@ def check_contradictions(estimator: Any) -> None:
 
 
 def check_unsupported_kinds(estimator: Any) -> None:
-    """A kind outside ``accepts`` raises an error that names the kind and the first statement."""
+    """A kind outside ``accepts`` raises an error that names the kind and the first statement.
+
+    Examples
+    --------
+    >>> from sidelight import PartitionLevelKMeans
+    >>> check_unsupported_kinds(PartitionLevelKMeans(3))
+    """
     X, truth = _data()
     for kind in KINDS:
         if kind in estimator.accepts or kind == "unsure":
@@ -210,7 +264,13 @@ def check_unsupported_kinds(estimator: Any) -> None:
 
 
 def check_inputs_untouched(estimator: Any) -> None:
-    """``fit`` changes neither the data, nor ``y``, nor the statements, nor the parameters."""
+    """``fit`` changes neither the data, nor ``y``, nor the statements, nor the parameters.
+
+    Examples
+    --------
+    >>> from sidelight import PartitionLevelKMeans
+    >>> check_inputs_untouched(PartitionLevelKMeans(3))
+    """
     X, truth = _data()
     y = np.where(np.arange(len(X)) < 30, truth, -1)
     side = _side(estimator, truth)
@@ -226,7 +286,13 @@ def check_inputs_untouched(estimator: Any) -> None:
 
 
 def check_pickle(estimator: Any) -> None:
-    """A fitted model survives pickling, its result included."""
+    """A fitted model survives pickling, its result included.
+
+    Examples
+    --------
+    >>> from sidelight import PartitionLevelKMeans
+    >>> check_pickle(PartitionLevelKMeans(3))
+    """
     X, truth = _data()
     model = _fit(estimator, X, _side(estimator, truth))
     again = pickle.loads(pickle.dumps(model))
@@ -236,7 +302,13 @@ def check_pickle(estimator: Any) -> None:
 
 
 def check_names_survive(estimator: Any) -> None:
-    """``cluster_names_[labels_]`` gives back the names that people used."""
+    """``cluster_names_[labels_]`` gives back the names that people used.
+
+    Examples
+    --------
+    >>> from sidelight import PartitionLevelKMeans
+    >>> check_names_survive(PartitionLevelKMeans(3))
+    """
     if "label" not in estimator.accepts:
         return
     X, truth = _data()

@@ -29,7 +29,14 @@ Stats = TypeVar("Stats", bound=tuple[Any, ...])
 
 
 class CSRRows(NamedTuple):
-    """Some rows of a sparse matrix: what kernels take."""
+    """Some rows of a sparse matrix: what kernels take.
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> as_blocks(sparse.csr_array([[0.0, 2.0], [3.0, 0.0]])).block(0).X.indices
+    array([1, 0], dtype=int32)
+    """
 
     data: NDArray[Any]
     indices: NDArray[np.int32]
@@ -37,7 +44,15 @@ class CSRRows(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Rows ``start`` to ``stop`` of the data; X is a C-ordered array or `CSRRows`."""
+    """Rows ``start`` to ``stop`` of the data; X is a C-ordered array or `CSRRows`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> block = as_blocks(np.zeros((20_000, 3))).block(1)
+    >>> block.start, block.stop, block.X.shape
+    (16384, 20000, (3616, 3))
+    """
 
     start: int
     stop: int
@@ -82,6 +97,13 @@ class Blocks(ABC):
     ----------
     n_samples, n_features : int
         The shape of the data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = as_blocks(np.ones((40_000, 2)))
+    >>> len(rows), rows.n_samples, rows.take([0, 39_999]).tolist()
+    (3, 40000, [[1.0, 1.0], [1.0, 1.0]])
     """
 
     n_samples: int

@@ -154,7 +154,13 @@ def _lost(patience: float) -> WorkersLostError:
 
 
 def active_client() -> Any:
-    """The `distributed.Client` that Dask would use now, or None; imports nothing."""
+    """The `distributed.Client` that Dask would use now, or None; imports nothing.
+
+    Examples
+    --------
+    >>> active_client() is None
+    True
+    """
     distributed = sys.modules.get("distributed")
     if distributed is None:
         return None

@@ -470,7 +470,18 @@ def check_dask(X: Any) -> Any:
 
 
 def check_sizes(X: Any) -> None:
-    """Refuse chunks of unknown size: statements speak of rows by their number."""
+    """Refuse chunks of unknown size: statements speak of rows by their number.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> X = da.ones((6, 2))
+    >>> check_sizes(X)
+    >>> check_sizes(X[X[:, 0] > 0])
+    Traceback (most recent call last):
+        ...
+    sidelight.exceptions.DataError: X has chunks with an unknown number of rows, ...
+    """
     if np.isnan(np.array(X.chunks[0], dtype=np.float64)).any():
         raise DataError(
             "X has chunks with an unknown number of rows, and statements speak of rows by their "

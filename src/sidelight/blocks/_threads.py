@@ -104,6 +104,13 @@ def one_blas_thread() -> Iterator[None]:
     Setting it takes as long as a pass over a thousand rows, so a model sets it once around its
     loop; inside, it is free. The last of all threads that are inside takes the limit back: the
     tasks of a Dask worker come and go side by side.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> with one_blas_thread():
+    ...     float((np.ones((2, 3)) @ np.ones((3, 2)))[0, 0])
+    3.0
     """
     _limit.enter()
     try:

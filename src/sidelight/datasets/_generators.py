@@ -20,7 +20,15 @@ _VIEW_CENTERS = np.array([[-3.0, -3.0], [3.0, -3.0], [-3.0, 3.0], [3.0, 3.0]])
 
 
 class GaussianSample(NamedTuple):
-    """Rows, the component of each, and the parameters they were drawn from."""
+    """Rows, the component of each, and the parameters they were drawn from.
+
+    Examples
+    --------
+    >>> from sidelight.datasets import make_gaussian_mixture
+    >>> sample = make_gaussian_mixture(3, 200, 2, random_state=0)
+    >>> sample.X.shape, sample.means.shape
+    ((200, 2), (3, 2))
+    """
 
     X: Floats
     y: Ints
@@ -37,7 +45,15 @@ class GaussianSample(NamedTuple):
 
 
 class MergedGaussians(NamedTuple):
-    """Four Gaussians in three classes, and partial labels (-1 unknown) that say so."""
+    """Four Gaussians in three classes, and partial labels (-1 unknown) that say so.
+
+    Examples
+    --------
+    >>> from sidelight.datasets import make_merged_gaussians
+    >>> sample = make_merged_gaussians(random_state=0)
+    >>> sorted(set(sample.components.tolist())), sorted(set(sample.y.tolist()))
+    ([0, 1, 2, 3], [0, 1, 2])
+    """
 
     X: Floats
     y: Ints
@@ -46,7 +62,15 @@ class MergedGaussians(NamedTuple):
 
 
 class TwoViews(NamedTuple):
-    """Four Gaussians that make two classes in two ways."""
+    """Four Gaussians that make two classes in two ways.
+
+    Examples
+    --------
+    >>> from sidelight.datasets import make_two_views
+    >>> sample = make_two_views(random_state=0)
+    >>> len(set(zip(sample.horizontal.tolist(), sample.vertical.tolist())))
+    4
+    """
 
     X: Floats
     components: Ints

@@ -33,7 +33,15 @@ Floats = NDArray[np.float64]
 
 
 class Neighbors(NamedTuple):
-    """For row i the neighbours ``indices[indptr[i]:indptr[i + 1]]``, the nearest first."""
+    """For row i the neighbours ``indices[indptr[i]:indptr[i + 1]]``, the nearest first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = nearest_neighbors(np.array([[0.0], [1.0], [3.0]]), 2)
+    >>> found.indices[found.indptr[2] : found.indptr[3]].tolist()
+    [1, 0]
+    """
 
     indptr: Ints
     indices: Ints

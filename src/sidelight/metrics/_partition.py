@@ -31,7 +31,14 @@ Ints = npt.NDArray[np.int64]
 
 
 class PairwiseScores(NamedTuple):
-    """How well the pairs of rows that share a cluster are those that share a class."""
+    """How well the pairs of rows that share a cluster are those that share a class.
+
+    Examples
+    --------
+    >>> scores = pairwise_scores([0, 0, 1, 1], [0, 0, 0, 1])
+    >>> round(scores.precision, 2), scores.recall
+    (0.33, 0.5)
+    """
 
     precision: float
     recall: float

@@ -31,7 +31,16 @@ DEFAULT_METRICS: Mapping[str, Metric] = {
 
 
 class Scores(NamedTuple):
-    """Scores by name, on two sets of rows; ``print`` shows both and says which is which."""
+    """Scores by name, on two sets of rows; ``print`` shows both and says which is which.
+
+    Examples
+    --------
+    >>> from sidelight import SideInformation
+    >>> side = SideInformation.from_labels([0, -1, -1, 1])
+    >>> found = score([0, 0, 1, 1], [0, 0, 1, 1], side=side)
+    >>> found.n_rows, found.n_unannotated, found.unannotated["accuracy"]
+    (4, 2, 1.0)
+    """
 
     all_rows: dict[str, float]
     unannotated: dict[str, float]

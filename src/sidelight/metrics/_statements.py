@@ -26,6 +26,14 @@ class StatementScore(NamedTuple):
     ``kind`` is None where kinds are not told apart; ``annotator`` is None where annotators are
     not told apart, and for statements whose annotator was not given. ``n_statements`` also counts
     what binds nothing ("unsure", weight 0), so it may exceed ``n_satisfied + n_violated``.
+
+    Examples
+    --------
+    >>> from sidelight import SideInformation
+    >>> side = SideInformation.from_pairs(must=[(0, 1), (1, 2)], n_samples=3)
+    >>> (row,) = statement_scores(side, [0, 0, 1], by=())
+    >>> row.n_satisfied, row.n_violated, row.satisfied_share
+    (1, 1, 0.5)
     """
 
     kind: str | None
@@ -44,7 +52,17 @@ class StatementScore(NamedTuple):
 
 
 class Coherence(NamedTuple):
-    """Share of (must, cannot) pairs whose directions do not overlap, and what it rests on."""
+    """Share of (must, cannot) pairs whose directions do not overlap, and what it rests on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sidelight import SideInformation
+    >>> X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> side = SideInformation.from_pairs(must=[(0, 1)], cannot=[(0, 2)], n_samples=3)
+    >>> coherence(side, X)
+    Coherence(value=1.0, n_compared=1, sampled=False)
+    """
 
     value: float
     n_compared: int

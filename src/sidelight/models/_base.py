@@ -39,6 +39,13 @@ class SideClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     on_dask : bool
         Whether ``fit`` takes Dask arrays; then ``labels_`` and what methods return for them is
         lazy.
+
+    Examples
+    --------
+    >>> from sidelight import PartitionLevelKMeans
+    >>> from sidelight.models import SideClusterer
+    >>> issubclass(PartitionLevelKMeans, SideClusterer), PartitionLevelKMeans.accepts
+    (True, ('cannot', 'label', 'not_label'))
     """
 
     accepts: ClassVar[tuple[str, ...]]

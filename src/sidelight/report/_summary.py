@@ -26,6 +26,14 @@ class Evidence(NamedTuple):
     follows ``side.annotators``; ``truth`` holds given classes, None where unknown; ``stability``
     holds the labels of fits with other seeds; ``notes`` are sentences about what was done, and
     ``command`` repeats it.
+
+    Examples
+    --------
+    >>> from sidelight import BayesianMixture
+    >>> X = [[0.0], [0.1], [5.0], [5.1]]
+    >>> model = BayesianMixture(2, random_state=0).fit(X)
+    >>> Evidence.of(model, X, notes=["Four rows."]).probabilities.shape[0]
+    4
     """
 
     probabilities: Any = None
@@ -151,7 +159,26 @@ def is_suspect(result: ClusterResult, statement_error: ArrayLike | None) -> NDAr
 
 
 def confidence(result: ClusterResult, probabilities: ArrayLike) -> Floats:
-    """For each row the probability of the cluster that it is in."""
+    """For each row the probability of the cluster that it is in.
+
+    Parameters
+    ----------
+    result : ClusterResult
+        The partition.
+    probabilities : array of shape (n_samples, n_clusters)
+        As ``predict_proba`` gives them.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+
+    Examples
+    --------
+    >>> from sidelight import PartitionLevelKMeans
+    >>> result = PartitionLevelKMeans(2, random_state=0).fit([[0.0], [5.0]]).result_
+    >>> confidence(result, [[0.9, 0.1], [0.2, 0.8]]).tolist()
+    [0.9, 0.8]
+    """
     given = np.asarray(probabilities, dtype=np.float64)
     shape = (len(result.labels), len(result.cluster_names))
     if given.shape != shape:

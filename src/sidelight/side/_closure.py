@@ -87,6 +87,14 @@ class Closure:
         because equal labels make one group.
     source : SideInformation
         Without its statements, the rows and names that the numbers refer to.
+
+    Examples
+    --------
+    >>> from sidelight import SideInformation
+    >>> side = SideInformation.from_pairs(must=[(0, 1), (1, 2)], cannot=[(2, 3)], n_samples=5)
+    >>> closure = side.closure()
+    >>> closure.groups.tolist(), closure.cannot.tolist()
+    ([0, 0, 0, 1, 2], [[0, 1]])
     """
 
     groups: Ints

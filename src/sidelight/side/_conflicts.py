@@ -44,6 +44,16 @@ class Conflict:
         Position of the broken statement in the table.
     chain : tuple of int
         Positions of the statements that contradict it, from its row onwards.
+
+    Examples
+    --------
+    >>> from sidelight import SideInformation
+    >>> side = SideInformation.from_pairs(must=[(0, 1), (1, 2)], cannot=[(0, 2)], n_samples=3)
+    >>> (conflict,) = side.conflicts()
+    >>> conflict.statement, conflict.chain
+    (2, (0, 1))
+    >>> print(conflict)
+    0 and 2 are kept apart, yet 0 with 1 (must), 1 with 2 (must)
     """
 
     statement: int

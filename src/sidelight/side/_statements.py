@@ -21,6 +21,13 @@ class Statements(NamedTuple):
 
     Pairs have ``i <= j`` and no class, labels have a class and ``j == -1``. A code of −1 stands
     for "not told": no annotator, or the vocabulary that everybody shares.
+
+    Examples
+    --------
+    >>> from sidelight import SideInformation
+    >>> said = SideInformation.from_labels(["cat", None, "dog"]).statements
+    >>> said.i.tolist(), said.j.tolist(), said.class_code.tolist()
+    ([0, 2], [-1, -1], [0, 1])
     """
 
     kind: NDArray[np.int8]

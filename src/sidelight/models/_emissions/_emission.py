@@ -37,6 +37,12 @@ class Emission(ABC):
     Required are `of`, `statistics`, `posterior`, `log_density` and `divergence_between`; the others
     have a default. Statistics are sums over rows, to which the prior is added as if it were more
     rows: that is what makes blocks, streams and batches work with every emission.
+
+    Examples
+    --------
+    >>> from sidelight.models import Emission
+    >>> sorted(Emission.__abstractmethods__)
+    ['divergence_between', 'log_density', 'posterior', 'statistics']
     """
 
     prior: Any

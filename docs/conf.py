@@ -1,0 +1,102 @@
+"""How the site is built: ``make docs``, without a network and with warnings as errors."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from sphinx_gallery.sorting import FileNameSortKey
+
+import sidelight
+
+project = "sidelight"
+author = "the sidelight developers"
+copyright = "the sidelight developers"
+version = release = sidelight.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "gallery/*.ipynb"]
+suppress_warnings = ["config.cache"]  # the sort key of the gallery is a class
+templates_path = ["_templates"]
+default_role = "py:obj"
+
+# Formulas are plain text in this project, so that they read the same in an editor, in help() and
+# here: no MathJax, and nothing else that a browser would fetch from elsewhere.
+html_theme = "pydata_sphinx_theme"
+html_title = "sidelight"
+html_static_path = ["_static"]
+html_css_files = ["sidelight.css"]
+html_show_sourcelink = False
+html_theme_options = {
+    "header_links_before_dropdown": 6,
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "show_prev_next": False,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_sidebars = {"index": []}
+
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+
+autosummary_generate = True
+autosummary_ignore_module_all = False
+autosummary_imported_members = True
+autodoc_typehints = "none"  # numpydoc's types say more
+autodoc_class_signature = "mixed"
+autodoc_inherit_docstrings = False
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "within_subsection_order": FileNameSortKey,
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "show_signature": False,
+    "min_reported_time": 1e9,  # times of the machine that built the page tell a reader nothing
+    "write_computation_times": False,
+    "abort_on_example_error": True,
+}
+
+# Files beside docs/ are linked from pages, for those who read them in the repository.
+_OUTSIDE = re.compile(r"\[([^\]]+)\]\((?:\.\./)+(?:experiments|benchmarks|examples|src)[^)]*\)")
+
+
+def _without_links_outside(app: Any, name: str, source: list[str]) -> None:
+    source[0] = _OUTSIDE.sub(r"\1", source[0])
+
+
+# In a docstring n_clusters_ is a name and |x| a length; to reStructuredText they are references.
+_MARKUP = re.compile(r"(``.*?``|`.*?`_?|\*\*.*?\*\*)|(?<![\w\\])([A-Za-z]\w*)_(?!\w)|(?<!\\)\|")
+
+
+def _names_are_names(
+    app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]
+) -> None:
+    for k, line in enumerate(lines):
+        if not line.lstrip().startswith((">>>", "...")):
+            lines[k] = _MARKUP.sub(_escaped, line)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    if found[1]:
+        return found[1]
+    return f"{found[2]}\\_" if found[2] else "\\|"
+
+
+def setup(app: Any) -> None:
+    """Called by Sphinx."""
+    app.connect("source-read", _without_links_outside)
+    app.connect("autodoc-process-docstring", _names_are_names, priority=900)  # after numpydoc
