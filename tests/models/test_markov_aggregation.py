@@ -29,6 +29,12 @@ def quick(n_clusters=3, **settings):
     return MarkovAggregation(n_clusters, **{"n_init": 1, "random_state": 0} | settings)
 
 
+@pytest.fixture
+def only_neighbors(monkeypatch):
+    """The sparse chain as it is beyond some thousand rows: no more neighbours than asked for."""
+    monkeypatch.setattr(chains, "_STEPS", 0)
+
+
 def two_halves(n=8, cross=0.05, seed=0):
     """Transition probabilities that are not reversible; the walk stays in a half for long."""
     rng = np.random.default_rng(seed)
@@ -43,7 +49,7 @@ def two_halves(n=8, cross=0.05, seed=0):
 
 @pytest.mark.parametrize("beta", [0.0, 0.3, 0.5, 1.0])
 @pytest.mark.parametrize("chain", ["dense", "sparse"])
-def test_objective_is_the_definition_in_bits(chain, beta):
+def test_objective_is_the_definition_in_bits(only_neighbors, chain, beta):
     X, _ = blobs()
     model = quick(chain=chain, beta=beta).fit(X)
     build = chains.dense_chain if chain == "dense" else chains.sparse_chain
@@ -65,7 +71,7 @@ def test_aggregated_chain_is_the_walk_between_clusters():
     assert_allclose(model.cluster_masses_, V.T @ pi, atol=1e-12)
 
 
-def test_the_kernel_is_that_of_the_paper():
+def test_the_kernel_is_that_of_the_paper(only_neighbors):
     X, _ = blobs(10)
     d2 = ((X[:, None] - X[None]) ** 2).sum(axis=2)
     nearest = np.sort(d2, axis=1)
@@ -83,16 +89,33 @@ def test_the_kernel_is_that_of_the_paper():
         assert_allclose(near.matrix().toarray(), np.where(edges, W, 0) / W[edges].sum(), atol=1e-15)
 
 
-def test_with_all_neighbours_the_sparse_chain_is_the_dense_one():
-    X, _ = blobs(12)
-    side = sample_pairs(np.repeat([0, 1, 2], 12), 10, random_state=0)
-    one = quick(chain="dense", n_neighbors=35).fit(X, side=side)
-    two = quick(chain="sparse", n_neighbors=35).fit(X, side=side)
+@pytest.mark.parametrize("n_neighbors", [5, 35])
+def test_where_all_rows_are_neighbours_the_sparse_chain_is_the_dense_one(n_neighbors):
+    X, y = blobs(12, spread=1.5)
+    side = sample_pairs(y, 10, random_state=0)
+    one = quick(chain="dense", n_neighbors=n_neighbors).fit(X, side=side)
+    two = quick(chain="sparse", n_neighbors=n_neighbors).fit(X, side=side)
     assert_array_equal(one.labels_, two.labels_)
-    assert one.objective_ == pytest.approx(two.objective_, abs=1e-12)
+    assert_array_equal(one.aggregated_chain_, two.aggregated_chain_)
+    assert (one.objective_, one.sigma_) == (two.objective_, two.sigma_)
+    assert_array_equal(one.predict(X + 0.5), two.predict(X + 0.5))
 
 
-def test_sparse_rows_of_features_are_the_same_rows():
+def test_on_few_rows_the_sparse_chain_reaches_beyond_the_neighbours():
+    assert chains.reach(512, 20) == 511
+    assert chains.reach(2_048, 20) == 128
+    assert chains.reach(100_000, 20) == 20
+    assert chains.reach(100, 200) == 99
+    X, _ = blobs(200)  # 600 rows with 436 neighbours each
+    chain, sigma = chains.sparse_chain(X, 5, False, 0)
+    dense, expected = chains.dense_chain(X, 5, False)
+    assert not chain.is_dense
+    assert np.diff(chain.J.indptr).min() == 437  # and itself
+    assert sigma == pytest.approx(expected, rel=1e-12)
+    assert_allclose(chain.matrix().toarray(), dense.J, atol=1e-9)
+
+
+def test_sparse_rows_of_features_are_the_same_rows(only_neighbors):
     X, _ = blobs(10)
     X[X < 0] = 0.0
     for chain in ("dense", "sparse"):
@@ -141,7 +164,7 @@ def test_betas_go_down_to_the_target():
     assert search.betas_down_to(1.0, 0.1) == [1.0]
 
 
-def test_many_rows_in_few_separate_clusters_are_found_whatever_the_chain():
+def test_many_rows_in_few_separate_clusters_are_found_whatever_the_chain(only_neighbors):
     # From random labels the search ends in a patchwork here.
     X, y = blobs(250, spread=12.0)
     for chain in ("dense", "sparse"):
@@ -186,7 +209,7 @@ def test_clusters_are_left_empty_only_if_allowed():
     assert quick(8).fit(np.random.default_rng(0).normal(size=(30, 2))).n_clusters_ == 8
 
 
-def test_same_bits_for_any_number_of_threads():
+def test_same_bits_for_any_number_of_threads(only_neighbors):
     X, y = blobs(250, spread=2.0)
     side = sample_pairs(y, 100, accuracy=0.9, random_state=0)
     for settings in ({"chain": "dense"}, {"chain": "sparse"}, {"constraints": "soft"}):
@@ -365,7 +388,7 @@ def test_states_that_are_left_for_ever_go_where_the_walk_ends_up():
     assert quick(2, chain="transition").fit(P, side=held).labels_[6] == 0
 
 
-def test_components_and_outliers_that_only_reach_themselves_are_no_trouble():
+def test_components_and_outliers_that_only_reach_themselves_are_no_trouble(only_neighbors):
     X, _ = blobs(20, spread=1000.0)
     X = np.concatenate([X, [[1e6, 1e6], [-1e6, 1e6]]])
     for chain in ("dense", "sparse"):
@@ -375,7 +398,7 @@ def test_components_and_outliers_that_only_reach_themselves_are_no_trouble():
         assert_array_equal(model.predict(X[-2:]), model.labels_[-2:])
 
 
-def test_equal_rows_are_one_state_after_the_other():
+def test_equal_rows_are_one_state_after_the_other(only_neighbors):
     X = np.repeat([[0.0], [1.0], [5.0]], 30, axis=0)
     for chain in ("dense", "sparse"):
         model = quick(chain=chain, n_neighbors=5).fit(X)
@@ -449,7 +472,7 @@ def test_too_few_sweeps_are_told():
 
 
 @pytest.mark.parametrize("chain", ["dense", "sparse"])
-def test_new_rows_go_where_their_next_step_most_likely_leads(chain):
+def test_new_rows_go_where_their_next_step_most_likely_leads(only_neighbors, chain):
     X, _ = blobs(spread=4.0)
     new = np.random.default_rng(1).normal(size=(40, 2)) * 4
     model = quick(chain=chain).fit(X)

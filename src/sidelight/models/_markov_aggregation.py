@@ -87,7 +87,8 @@ class MarkovAggregation(SideClusterer):
         information I(Y1; Y2) between successive clusters is maximised.
     n_neighbors : int, default=20
         How far a step goes: the width of the kernel is the mean squared distance of a row to that
-        many others, over all rows. The sparse chain has steps to these neighbours only.
+        many others, over all rows. The sparse chain has steps to so many neighbours, or to 2¹⁸ / n
+        where that is more: up to 512 rows these are all others, and it is the dense chain.
     chain : {"auto", "dense", "sparse", "similarity", "transition"}, default="auto"
         How X becomes a chain. "dense": the kernel exp(−d²/sigma) between all rows, an array of
         n x n; "sparse": the same between neighbours; "auto": dense up to 2,000 rows. Or X is the
@@ -330,7 +331,8 @@ class MarkovAggregation(SideClusterer):
         known = (X, self._rows, self.labels_, self.n_clusters_, self.sigma_)
         if self._is_dense:
             return chains.dense_votes(*known).argmax(axis=1)
-        return chains.sparse_votes(*known, self.n_neighbors, self._seed).argmax(axis=1)
+        n_neighbors = chains.reach(self._rows.shape[0], self.n_neighbors)
+        return chains.sparse_votes(*known, n_neighbors, self._seed).argmax(axis=1)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -346,14 +348,12 @@ class MarkovAggregation(SideClusterer):
             return chains.similarity_chain(X)
         if self.chain == "transition":
             return chains.transition_chain(X)
-        self._is_dense = self.chain == "dense" or (
-            self.chain == "auto" and X.shape[0] <= _DENSE_ROWS
-        )
         self._rows, self._seed = X, seed
-        if self._is_dense:
+        if self.chain == "dense" or (self.chain == "auto" and X.shape[0] <= _DENSE_ROWS):
             chain, self.sigma_ = chains.dense_chain(X, self.n_neighbors, self.count_self)
         else:
             chain, self.sigma_ = chains.sparse_chain(X, self.n_neighbors, self.count_self, seed)
+        self._is_dense = chain.is_dense
         return chain
 
     def _best_run(
