@@ -66,7 +66,8 @@ def kernel_changes(chain, units, state, u, beta):
     inner, mass = search.unit_masses(chain, units)
     change, out, column = np.zeros(K), np.zeros(K), np.zeros(n)
     into = out if chain.is_reversible else np.zeros(K)
-    flows, small = np.zeros((2, K)), np.zeros((5, K * K + 3 * K))
+    flows, small = np.zeros((2, K)), np.zeros((6, K + 3, K))
+    flat = small.reshape(6, -1)
     fixed = (units.members, units.span, inner, mass, u, state.labels[u], beta)
     joints = (state.R, state.T, state.Q, state.hQ, state.p)
     if chain.is_dense:
@@ -75,12 +76,12 @@ def kernel_changes(chain, units, state, u, beta):
             kernels.refresh_logs(state.R[:, k], logs[:, k], inverse[:, k], np.empty(n))
         kernels.changes_dense(
             chain.Jt, *fixed, chain.is_reversible, *joints, logs, inverse,
-            change, out, into, column, flows, small, np.zeros((2, kernels.LANES)),
+            change, out, into, column, flows, small, flat, np.zeros((2, kernels.LANES)),
         )  # fmt: skip
     else:
         kernels.changes_sparse(
             *chain.Jt, *fixed, chain.is_reversible, *joints,
-            change, out, into, column, np.zeros(n, dtype=np.int64), flows, small,
+            change, out, into, column, np.zeros(n, dtype=np.int64), flows, small, flat,
         )  # fmt: skip
     return change - change[state.labels[u]]
 

@@ -88,56 +88,73 @@ def unit_flow(R, members, start, stop, flow):
 
 
 @jit
-def joining_gains(inner, mass, out, into, own, reversible, Q, hQ, p, gain, gain_p, small):
+def sum_changes(with_unit, logs, h0, by_rows, gain):
+    """The sum over z of h(with_unit[z, k]) less h0[k, z] (by rows) or h0[z, k]. gain (K): OUT."""
+    n_clusters = gain.shape[0]
+    for k in range(n_clusters):
+        gain[k] = 0.0
+    for z in range(n_clusters):
+        for k in range(n_clusters):
+            before = h0[k, z] if by_rows else h0[z, k]
+            gain[k] += with_unit[z, k] * logs[z, k] - before
+
+
+@jit
+def joining_gains(inner, mass, out, into, own, reversible, Q, hQ, p, gain, gain_p, small, flat):
     """What a unit adds to the sums of h(Q) and h(p) by being in each cluster. gain, gain_p: OUT.
 
     The unit is in cluster own now. out and into (K), one array if reversible, are its masses to and
-    from the clusters, inner the mass from itself to itself. small (5, K * K + 3 * K): scratch.
+    from the clusters, inner the mass from itself to itself. small (6, K + 3, K) and flat, a view of
+    it with one row each: scratch. Loops end with the cluster k that is tried, along memory, so that
+    the compiler makes vectors of them.
     """
     K = p.shape[0]
-    Q0, h0, with_unit, logs, scratch = small[0], small[1], small[2], small[3], small[4]
-    for k in range(K):
-        for z in range(K):
-            Q0[k * K + z] = Q[k, z]
-            h0[k * K + z] = hQ[k, z]
+    Q0, h0, with_unit, logs, more = small[0], small[1], small[2], small[3], small[5, 0]
+    some, cells = 4 * K, K * K
     for z in range(K):
-        Q0[own * K + z] -= out[z]
-        Q0[z * K + own] -= into[z]
-    Q0[own * K + own] += inner
+        for k in range(K):
+            Q0[z, k] = Q[z, k]
+            h0[z, k] = hQ[z, k]
+    for z in range(K):
+        Q0[own, z] -= out[z]
+        Q0[z, own] -= into[z]
+    Q0[own, own] += inner
     for z in range(K):  # what the unit leaves behind, and the masses of clusters without it
-        with_unit[z] = max(Q0[own * K + z], 0.0)
-        with_unit[K + z] = max(Q0[z * K + own], 0.0)
-        with_unit[2 * K + z] = max(p[z] - mass, 0.0) if z == own else p[z]
-        with_unit[3 * K + z] = with_unit[2 * K + z] + mass
-    log2_all(with_unit[: 4 * K], logs[: 4 * K], scratch[: 4 * K])
+        with_unit[0, z] = max(Q0[own, z], 0.0)
+        with_unit[1, z] = max(Q0[z, own], 0.0)
+        with_unit[2, z] = p[z]
+    with_unit[2, own] = max(p[own] - mass, 0.0)
     for z in range(K):
-        h0[own * K + z] = with_unit[z] * logs[z]
-        h0[z * K + own] = with_unit[K + z] * logs[K + z]
-        before = with_unit[2 * K + z] * logs[2 * K + z]
-        gain_p[z] = with_unit[3 * K + z] * logs[3 * K + z] - before
+        with_unit[3, z] = with_unit[2, z] + mass
+    log2_all(flat[2, :some], flat[3, :some], flat[4, :some])
+    for z in range(K):
+        h0[own, z] = with_unit[0, z] * logs[0, z]
+        h0[z, own] = with_unit[1, z] * logs[1, z]
+        gain_p[z] = with_unit[3, z] * logs[3, z] - with_unit[2, z] * logs[2, z]
     stays = 0.0 if reversible else inner
     out[own] -= inner
     into[own] -= stays
-    for k in range(K):
-        for z in range(K):
-            with_unit[k * K + z] = max(Q0[k * K + z] + out[z], 0.0)
-        with_unit[k * K + k] = max(Q0[k * K + k] + out[k] + into[k] + inner, 0.0)
-    log2_all(with_unit[: K * K], logs[: K * K], scratch[: K * K])
-    for k in range(K):
-        change = 0.0
-        for z in range(K):
-            change += with_unit[k * K + z] * logs[k * K + z] - h0[k * K + z]
-        diagonal = with_unit[k * K + k] * logs[k * K + k] - h0[k * K + k]
-        gain[k] = 2.0 * change - diagonal if reversible else change
-    if not reversible:
+    for z in range(K):
         for k in range(K):
-            for z in range(K):
-                with_unit[k * K + z] = max(Q0[z * K + k] + into[z], 0.0)
-        log2_all(with_unit[: K * K], logs[: K * K], scratch[: K * K])
+            with_unit[z, k] = max((Q0[z, k] if reversible else Q0[k, z]) + out[z], 0.0)
+    for k in range(K):
+        with_unit[k, k] = max(Q0[k, k] + out[k] + into[k] + inner, 0.0)
+    log2_all(flat[2, :cells], flat[3, :cells], flat[4, :cells])
+    sum_changes(with_unit, logs, h0, not reversible, gain)
+    if reversible:
         for k in range(K):
-            for z in range(K):
-                if z != k:
-                    gain[k] += with_unit[k * K + z] * logs[k * K + z] - h0[z * K + k]
+            diagonal = with_unit[k, k] * logs[k, k] - h0[k, k]
+            gain[k] = 2.0 * gain[k] - diagonal
+    else:
+        for z in range(K):
+            for k in range(K):
+                with_unit[z, k] = max(Q0[z, k] + into[z], 0.0)
+        for k in range(K):  # counted already
+            with_unit[k, k], h0[k, k] = 0.0, 0.0
+        log2_all(flat[2, :cells], flat[3, :cells], flat[4, :cells])
+        sum_changes(with_unit, logs, h0, False, more)
+        for k in range(K):
+            gain[k] += more[k]
     out[own] += inner
     into[own] += stays
 
@@ -234,12 +251,13 @@ def move_rivals(u, rival_span, rival, rival_weight, own, best, rival_mass):
 @jit
 def sum_rows(J, members, start, stop, column):
     """The sum of some rows of J. column (n): OUT."""
-    n = J.shape[0]
-    for i in range(n):
-        column[i] = 0.0
-    for t in range(start, stop):
-        for i in range(n):
-            column[i] += J[members[t], i]
+    first = J[members[start]]
+    for i in range(column.shape[0]):
+        column[i] = first[i]
+    for t in range(start + 1, stop):
+        row = J[members[t]]
+        for i in range(column.shape[0]):
+            column[i] += row[i]
 
 
 @jit
@@ -289,27 +307,31 @@ def refresh_logs(R, logs, inverse, scratch):
 @jit
 def add_column(column, own, best, R):
     """Move a column of J from cluster own to best. R: OUT."""
-    for i in range(R.shape[0]):
-        R[i, own] = max(R[i, own] - column[i], 0.0)
-        R[i, best] += column[i]
+    left, joined = R[:, own], R[:, best]  # one loop each: the compiler cannot know them apart
+    for i in range(column.shape[0]):
+        left[i] = max(left[i] - column[i], 0.0)
+    for i in range(column.shape[0]):
+        joined[i] += column[i]
 
 
 @jit
 def changes_dense(
     Jt, members, span, inner, mass, u, own, beta, reversible, R, T, Q, hQ, p, logs, inverse,
-    change, out, into, column, flows, small, lanes,
+    change, out, into, column, flows, small, flat, lanes,
 ):  # fmt: skip
     """C_beta with unit u in each cluster, up to a constant. change (K): OUT.
 
     Left for `shift_joint` and `add_column`: out and into (K) and, unless beta is 1/2, column (n).
-    flows (2, K), small (5, K * K + 3 * K) and lanes (2, LANES): scratch.
+    flows (2, K), small (6, K + 3, K), flat (the same by rows) and lanes (2, LANES): scratch.
     """
     n_clusters = p.shape[0]
     gain, gain_p = flows[0], flows[1]
     unit_flow(R, members, span[u], span[u + 1], out)
     if not reversible:
         unit_flow(T, members, span[u], span[u + 1], into)
-    joining_gains(inner[u], mass[u], out, into, own, reversible, Q, hQ, p, gain, gain_p, small)
+    joining_gains(
+        inner[u], mass[u], out, into, own, reversible, Q, hQ, p, gain, gain_p, small, flat
+    )
     for k in range(n_clusters):
         change[k] = -(1.0 - beta) * (gain[k] - 2.0 * gain_p[k])
     if beta == 0.5:
@@ -339,7 +361,8 @@ def sweep_dense(
     out, change, cost = np.zeros(n_clusters), np.zeros(n_clusters), np.zeros(n_clusters)
     into = out if reversible else np.zeros(n_clusters)
     flows = np.zeros((2, n_clusters))
-    small = np.zeros((5, n_clusters * n_clusters + 3 * n_clusters))
+    small = np.zeros((6, n_clusters + 3, n_clusters))
+    flat = small.reshape(6, -1)
     column, lanes = np.zeros(n), np.zeros((2, LANES))
     n_moves = 0
     for u in range(labels.shape[0]):
@@ -348,7 +371,7 @@ def sweep_dense(
             continue
         changes_dense(
             Jt, members, span, inner, mass, u, own, beta, reversible, R, T, Q, hQ, p, logs,
-            inverse, change, out, into, column, flows, small, lanes,
+            inverse, change, out, into, column, flows, small, flat, lanes,
         )  # fmt: skip
         broken_weights(
             u, labels, partner_span, partner, partner_weight, rival_span, rival, rival_weight,
@@ -434,7 +457,7 @@ def clear(column, touched, n_touched):
 @jit
 def changes_sparse(
     data_t, indices_t, indptr_t, members, span, inner, mass, u, own, beta, reversible,
-    R, T, Q, hQ, p, change, out, into, column, touched, flows, small,
+    R, T, Q, hQ, p, change, out, into, column, touched, flows, small, flat,
 ):  # fmt: skip
     """The same for a chain in CSR form; returns how many places of column are in use."""
     n_clusters = p.shape[0]
@@ -442,7 +465,9 @@ def changes_sparse(
     unit_flow(R, members, span[u], span[u + 1], out)
     if not reversible:
         unit_flow(T, members, span[u], span[u + 1], into)
-    joining_gains(inner[u], mass[u], out, into, own, reversible, Q, hQ, p, gain, gain_p, small)
+    joining_gains(
+        inner[u], mass[u], out, into, own, reversible, Q, hQ, p, gain, gain_p, small, flat
+    )
     for k in range(n_clusters):
         change[k] = -(1.0 - beta) * (gain[k] - 2.0 * gain_p[k])
     if beta == 0.5:
@@ -468,7 +493,8 @@ def sweep_sparse(
     out, change, cost = np.zeros(n_clusters), np.zeros(n_clusters), np.zeros(n_clusters)
     into = out if reversible else np.zeros(n_clusters)
     flows = np.zeros((2, n_clusters))
-    small = np.zeros((5, n_clusters * n_clusters + 3 * n_clusters))
+    small = np.zeros((6, n_clusters + 3, n_clusters))
+    flat = small.reshape(6, -1)
     column, touched = np.zeros(n), np.zeros(n, dtype=np.int64)
     n_moves = 0
     for u in range(labels.shape[0]):
@@ -477,7 +503,7 @@ def sweep_sparse(
             continue
         n_touched = changes_sparse(
             data_t, indices_t, indptr_t, members, span, inner, mass, u, own, beta, reversible,
-            R, T, Q, hQ, p, change, out, into, column, touched, flows, small,
+            R, T, Q, hQ, p, change, out, into, column, touched, flows, small, flat,
         )  # fmt: skip
         broken_weights(
             u, labels, partner_span, partner, partner_weight, rival_span, rival, rival_weight,
@@ -662,12 +688,17 @@ def pair_up_dense(J, pi, order, group):
 
 
 @jit
-def merge_dense(J, group, merged):
-    """The masses between groups of states. merged, zero before: OUT."""
-    for i in range(J.shape[0]):
-        row = merged[group[i]]
-        for j in range(J.shape[0]):
-            row[group[j]] += J[i, j]
+def merge_dense(J, group, members, span, row, merged):
+    """The masses between groups of states; members[span[g]:span[g + 1]] are those of group g.
+
+    Rows are added up first, along memory, and the sums then dealt out. merged, zero before, and row
+    (n): OUT.
+    """
+    for g in range(span.shape[0] - 1):
+        sum_rows(J, members, span[g], span[g + 1], row)
+        here = merged[g]
+        for j in range(row.shape[0]):
+            here[group[j]] += row[j]
 
 
 # Stationary distributions

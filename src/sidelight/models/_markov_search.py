@@ -220,6 +220,8 @@ class State(NamedTuple):
     def broken(self, units: Units) -> float:
         """The weight of the broken statements; among rivals, of the pairs of labels."""
         total = 0.0
+        if not (len(units.partners[1]) or len(units.rivals[1]) or len(units.priced[0])):
+            return total
         span, partner, weight = units.partners
         unit = np.repeat(np.arange(units.n_units), np.diff(span))
         same = self.labels[unit] == self.labels[partner]
@@ -269,8 +271,10 @@ def match(units: Units, state: State) -> None:
 def prices(units: Units, state: State) -> tuple[Ints, Floats]:
     """For the units that ``priced`` speaks of, what each cluster costs; and their places."""
     row, column, weight = units.priced
-    stated, number = np.unique(row, return_inverse=True)
     place = np.full(units.n_units, -1, dtype=np.int64)
+    if not len(row):
+        return place, np.zeros((0, len(state.p)))
+    stated, number = np.unique(row, return_inverse=True)
     place[stated] = np.arange(len(stated))
     price = np.zeros((len(stated), len(state.p)))
     cluster = state.cluster_of[column]
@@ -356,6 +360,9 @@ def sweep(
     beta: float,
     keep_all: bool,
 ) -> int:
+    """Move every unit, in order, to its best cluster; the number of units that moved."""
+    if len(state.p) == 1:  # a matrix of one column has no order, for which all would be compiled
+        return 0
     place, price = prices(units, state)
     said = (*units.partners, *units.rivals, place, price)
     how = (float(beta), chain.is_reversible, units.is_hard, units.penalty, keep_all)

@@ -177,7 +177,9 @@ def _merge(chain: Chain, group: Ints, n_groups: int) -> Chain:
     """The chain between groups of states."""
     if chain.is_dense:
         merged = np.zeros((n_groups, n_groups))
-        kernels.merge_dense(chain.J, group, merged)
+        members = np.argsort(group, kind="stable")
+        span = np.searchsorted(group[members], np.arange(n_groups + 1))
+        kernels.merge_dense(chain.J, group, members, span, np.empty(chain.n_states), merged)
         return _of_joint(merged)
     n = chain.n_states
     member = sparse.csr_array((np.ones(n), group, np.arange(n + 1)), shape=(n, n_groups))
