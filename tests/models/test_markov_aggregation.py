@@ -188,6 +188,30 @@ def test_repaired_starts_beat_colours_where_cannot_links_are_few():
     assert ours.objective_ < color.objective_ - 0.01
 
 
+def test_many_cannot_links_do_not_tear_clusters_apart():
+    # Colours that are free, one unit after the other, leave no way to the partition that all
+    # statements come from.
+    y = np.repeat(np.arange(4), 40)
+    X = 2.0 * np.array([[0, 0], [1, 0], [0, 1], [1, 1]])[y]
+    X = X + np.random.default_rng(0).normal(size=X.shape)
+    side = sample_pairs(y, n_must=60, n_cannot=200, random_state=0)
+    chain, _ = chains.dense_chain(X, 20, False)
+    units = search.hard_units(side)
+    free = quick(4).fit(X).labels_
+    at_once, slowly = (
+        search.run(chain, units, labels, 4, [0.5], 100, True)
+        for labels in (
+            starts.repaired_start(chain, units, free, 4),
+            starts.hardened_start(chain, units, free, 4, 0.5, 100),
+        )
+    )
+    assert at_once.broken == slowly.broken == 0
+    assert slowly.objective < at_once.objective - 0.02
+    model = quick(4, init="repaired").fit(X, side=side)
+    assert not model.result_.violated.any()
+    assert model.objective_ <= slowly.objective + 1e-12
+
+
 def test_auto_is_never_worse_than_repaired_starts():
     X, y = blobs(spread=2.0)
     side = sample_pairs(y, 40, random_state=2)
@@ -466,6 +490,24 @@ def test_too_few_sweeps_are_told():
     X, _ = blobs(spread=1.0)
     with pytest.warns(ConvergenceWarning, match="max_iter=1 sweeps"):
         quick(init="coloring", annealing_step=None, max_iter=1).fit(X)
+
+
+def test_only_the_limit_on_sweeps_at_the_last_beta_cuts_a_run_short():
+    X, _ = blobs(spread=1.0)
+    chain, _ = chains.dense_chain(X, 20, False)
+    units, labels = search.no_statements(75), np.arange(75) % 3
+    betas = search.betas_down_to(0.5, 0.1)
+    settled = search.run(chain, units, labels, 3, betas, 30, True)
+    assert settled.n_iter > len(settled.history)  # sweeps at the betas before
+    limit = len(settled.history)  # of which the last one moves nothing
+    assert limit < settled.n_iter
+    assert not settled.cut_short
+    cut = search.run(chain, units, labels, 3, [0.5], 1, True)
+    assert cut.cut_short
+    sweeps = iter(range(100))
+    stopped = search.run(chain, units, labels, 3, [1.0, 0.5], 3, True, lambda: next(sweeps) == 3)
+    assert stopped.n_iter == 4
+    assert not stopped.cut_short  # it was asked to stop, after more sweeps in all than the limit
 
 
 # New rows

@@ -19,6 +19,8 @@ Departures from the paper, each with a parameter or for a reason:
 - Colours of the start follow an unsupervised solution (``init``), because two rows that a
   cannot-link keeps apart can never change places later when there are but two clusters. That
   solution is found from coarse to fine: from random colours the search ends in a patchwork.
+  Statements are imposed on it at once and also at a price that rises: where many rows are kept
+  apart, free colours are far from any good partition.
 - Labels tie and separate groups; they are never written out as m (m - 1) / 2 pairs.
 - Statements that may be wrong have a price instead (``constraints="soft"``).
 """
@@ -53,6 +55,7 @@ from sidelight.models._markov_search import (
     Run,
     State,
     Units,
+    best_of,
     betas_down_to,
     hard_units,
     no_statements,
@@ -110,10 +113,11 @@ class MarkovAggregation(SideClusterer):
     init : {"auto", "repaired", "coloring"}, array, or fitted model, default="auto"
         Where to start. "coloring": colours that keep the statements, the first that is free, random
         where nothing is said (the paper's). "repaired": a solution without statements, found from
-        coarse to fine, changed as little as the statements allow. "auto": the second, and one
-        coloring among the starts where something is said. An array of shape (n_samples,) gives
-        cluster numbers (−1 is unknown) and a fitted model its labels, from which the search goes on
-        at ``beta``: a warm restart after a few more statements.
+        coarse to fine, that is made to keep them, both at once and at a price that rises, whichever
+        ends better. "auto": the second, and one coloring among the starts where something is said.
+        An array of shape (n_samples,) gives cluster numbers (−1 is unknown) and a fitted model its
+        labels, from which the search goes on at ``beta``: a warm restart after a few more
+        statements.
     count_self : bool, default=False
         Whether a row counts among its own neighbours for the width of the kernel.
     allow_empty : bool, default=False
@@ -389,7 +393,7 @@ class MarkovAggregation(SideClusterer):
             if start.call_on_fit_task_end(estimator=self):
                 break
         fit.call_on_fit_task_end(estimator=self)
-        return min(found, key=lambda r: (r.broken if units.is_hard else 0.0, r.objective))
+        return best_of(found, units)
 
     def _run_start(
         self,
@@ -419,14 +423,30 @@ class MarkovAggregation(SideClusterer):
     def _run_repaired(
         self, chain: chains.Chain, units: Units, rows: Ints, n_clusters: int, each_sweep: Any
     ) -> Run:
-        """From a partition of the rows, without annealing: that would forget it."""
-        labels = starts.repaired_start(chain, units, rows, n_clusters)
-        keep_all = not self.allow_empty
-        if keep_all:
-            labels = starts.fill_clusters(units, labels, n_clusters)
-        return run(
-            chain, units, labels, n_clusters, [self.beta], self.max_iter, keep_all, each_sweep
+        """From a partition of the rows, without annealing: that would forget it.
+
+        Statements are imposed on it at once and, where they are hard, little by little; neither is
+        always better. Where the second way ends with more broken than need be, it is repaired.
+        """
+
+        def finish(labels: Ints) -> Run:
+            keep_all = not self.allow_empty
+            if keep_all:
+                labels = starts.fill_clusters(units, labels, n_clusters)
+            return run(
+                chain, units, labels, n_clusters, [self.beta], self.max_iter, keep_all, each_sweep
+            )
+
+        at_once = finish(starts.repaired_start(chain, units, rows, n_clusters))
+        if not units.is_hard or not units.is_stated.any():
+            return at_once
+        slowly = finish(
+            starts.hardened_start(chain, units, rows, n_clusters, self.beta, self.max_iter)
         )
+        found = [at_once, slowly]
+        if slowly.broken > 0:
+            found.append(finish(starts.repaired_start(chain, units, slowly.labels, n_clusters)))
+        return best_of(found, units)
 
     def _given_labels(self, X: Any, n_clusters: int) -> Ints:
         n = X.shape[0]
@@ -456,10 +476,10 @@ class MarkovAggregation(SideClusterer):
         side: SideInformation,
         seed: int,
     ) -> Self:
-        if not best.converged and best.n_iter >= self.max_iter:
+        if best.cut_short:
             warnings.warn(
-                f"the best start still moved rows after max_iter={self.max_iter} sweeps; "
-                "raise max_iter.",
+                f"the best start still moved rows after max_iter={self.max_iter} sweeps at "
+                f"beta={self.beta}; raise max_iter.",
                 ConvergenceWarning,
                 stacklevel=4,
             )

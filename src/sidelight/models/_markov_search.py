@@ -4,7 +4,7 @@ A unit is what moves: a group of rows that must be together where constraints ar
 where they are soft.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -286,15 +286,23 @@ def prices(units: Units, state: State) -> tuple[Ints, Floats]:
 # One run
 
 
+def best_of(runs: Iterable["Run"], units: Units) -> "Run":
+    """The run that breaks the least, where statements are hard, then costs the least; the first."""
+    return min(runs, key=lambda found: (found.broken if units.is_hard else 0.0, found.objective))
+
+
 class Run(NamedTuple):
-    """What one start led to: labels of the rows, and the way there at the last beta."""
+    """What one start led to: labels of the rows, and the way there at the last beta.
+
+    ``cut_short``: the limit on sweeps ended it, at the last beta, and not that nothing moved.
+    """
 
     labels: Ints
     objective: float
     broken: float
     history: list[float]
     n_iter: int
-    converged: bool
+    cut_short: bool
 
 
 def betas_down_to(beta: float, step: float | None) -> list[float]:
@@ -338,7 +346,8 @@ def run(
     costs = [cost for b, cost in trace if not units.is_hard or b <= broken * (1 + 1e-9)]
     # Rounding may lift a cost by its last digit where the mathematics says that it stays.
     history = np.maximum(np.minimum.accumulate([*costs[:-1], np.inf])[:-1], objective)
-    return Run(labels[units.of_row], objective, broken, [*history, objective], n_iter, n_moves == 0)
+    cut_short = n_moves > 0 and len(trace) == max_iter
+    return Run(labels[units.of_row], objective, broken, [*history, objective], n_iter, cut_short)
 
 
 def unit_masses(chain: Chain, units: Units) -> tuple[Floats, Floats]:

@@ -20,6 +20,9 @@ Ints = NDArray[np.int64]
 _COARSE = 20
 _COARSE_STARTS = 10
 _MOST_STEPS = 50  # along which a given label reaches rows without one
+# What a broken statement costs while statements are made hard, in bits of one of n rows. Steps half
+# as long end no better; without the low prices the partition is torn apart before it can follow.
+_PRICES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 
 
 def coloured_start(units: Units, n_clusters: int, rng: np.random.Generator) -> Ints:
@@ -52,11 +55,7 @@ def repaired_start(chain: Chain, units: Units, rows: Ints, n_clusters: int) -> I
     Units without statements go where most of their mass is; units with labels are matched to
     clusters, class by class; the rest is coloured in the order of DSATUR, each as it wishes.
     """
-    wish = np.zeros((units.n_units, n_clusters))
-    R = joint_with(chain, rows, n_clusters)
-    np.add.at(wish, units.of_row, R)
-    first_row = units.members[units.span[:-1]]
-    labels = np.where(np.diff(units.span) == 1, rows[first_row], wish.argmax(axis=1))
+    wish, labels = _by_majority(chain, units, rows, n_clusters)
     labels[units.is_stated] = -1
     rival_mass = np.zeros((units.n_rival_vocabularies, n_clusters))
     span, vocabulary, weight = units.rivals
@@ -73,6 +72,31 @@ def repaired_start(chain: Chain, units: Units, rows: Ints, n_clusters: int) -> I
         place, price = prices(units, state)
     kernels.repair(*units.partners, *units.rivals, place, price, wish, labels, rival_mass)
     return labels
+
+
+def hardened_start(
+    chain: Chain, units: Units, rows: Ints, n_clusters: int, beta: float, max_iter: int
+) -> Ints:
+    """A partition of the rows that follows the statements as their price rises.
+
+    Where many units are kept apart, `repaired_start` colours them by what is free and the search,
+    one unit at a time, cannot exchange them again. While broken statements are cheap it can.
+    """
+    _, labels = _by_majority(chain, units, rows, n_clusters)
+    labels = fill_clusters(units, labels, n_clusters)
+    for price in _PRICES:
+        priced = units._replace(penalty=price / chain.n_states)
+        found = run(chain, priced, labels, n_clusters, [beta], max_iter, True)
+        labels = found.labels[units.members[units.span[:-1]]]
+    return labels
+
+
+def _by_majority(chain: Chain, units: Units, rows: Ints, n_clusters: int) -> tuple[Floats, Ints]:
+    """How much of its transitions each unit has to each cluster, and the cluster with the most."""
+    wish = np.zeros((units.n_units, n_clusters))
+    np.add.at(wish, units.of_row, joint_with(chain, rows, n_clusters))
+    first_row = units.members[units.span[:-1]]
+    return wish, np.where(np.diff(units.span) == 1, rows[first_row], wish.argmax(axis=1))
 
 
 def given_start(chain: Chain, given: Ints, n_clusters: int, rng: np.random.Generator) -> Ints:
