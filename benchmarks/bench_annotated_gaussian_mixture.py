@@ -63,13 +63,13 @@ def search_of(annotation_model: str, accuracy: float | None) -> Any:
 
 
 def million_tests(search: Any, seed: int) -> None:
-    from sidelight._kernels.annotated import relocate_rows
+    from sidelight._kernels.annotated_moves import sweep
 
     n_tests = 0
     while n_tests < MILLION:
         # Nothing gains this much, so every test is made and no row moves.
-        n_tests += relocate_rows(
-            search.rows, search.order, search.cluster_of, search.model, 1e18, 0.0, True, 1,
+        n_tests += sweep(
+            search.rows, search.order, search.cluster_of, search.model, 1e18, np.inf,
             search.margin, search.state, search.scratch,
         )[2]  # fmt: skip
 

@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import gammaln
 
 from oracles_annotated import annotated_objective
 from sidelight._kernels import annotated as kernels
+from sidelight._kernels import annotated_moves as moves
 from sidelight.blocks import as_blocks
 from sidelight.models._annotated_search import Problem, _Search, kmeans, start_centers
 from sidelight.models._annotations import Annotations
@@ -21,7 +24,10 @@ VARIANTS = [
 SETTINGS = [("spherical", 1.0), ("diag", 1.0), ("spherical", 0.0), ("diag", 0.5)]
 
 
-def statements(n, n_statements, rng):
+WEIGHTS = ([0.0, 0.5, 1.0, 1.0, 2.5], [0.0, 1.0, 1.0, 2.0])  # the second are looked up in tables
+
+
+def statements(n, n_statements, weights, rng):
     """All kinds, two annotators and nobody, two vocabularies, weights, repetitions, self pairs."""
     kind = rng.choice(["must", "cannot", "label", "not_label"], n_statements)
     labels = np.isin(kind, ["label", "not_label"])
@@ -36,7 +42,7 @@ def statements(n, n_statements, rng):
         rng.integers(n, size=n_statements),
         j,
         class_=class_,
-        weight=rng.choice([0.0, 0.5, 1.0, 1.0, 2.5], n_statements),
+        weight=rng.choice(weights, n_statements),
         annotator=rng.choice(["ann", "bob", None], n_statements),
         vocabulary=vocabulary,
         n_samples=n,
@@ -48,7 +54,7 @@ class Case:
     def __init__(self, seed, annotation_model, accuracy, covariance_type, variance_prior, n=40):
         rng = np.random.default_rng(seed)
         self.X = rng.normal(size=(n, 3)) + 100.0
-        self.side = statements(n, 60, rng)
+        self.side = statements(n, 60, WEIGHTS[seed % 2], rng)
         self.n_clusters = 4
         self.options = {"annotation_model": annotation_model, "accuracy": accuracy}
         said = Annotations.of(self.side, 4, annotation_model, accuracy)
@@ -101,12 +107,10 @@ def test_gain_of_every_single_move_is_the_difference_of_the_definition(
     for i in rng.permutation(len(search.order))[:12]:
         for to in range(case.n_clusters):
             own = search.state.labels[i]
-            kernels.move_gains(*case.fixed(), search.state, i, np.int64(-1), search.scratch)
+            kernels.move_gains(*case.fixed(), search.state, i, search.scratch)
             gain = search.scratch.gain[to]
             if to == own:
                 continue
-            kernels.move_gains(*case.fixed(), search.state, i, to, search.scratch)
-            assert search.scratch.gain[to] == gain
             kernels.move_row(*case.fixed(), search.state, i, to, search.scratch)
             after = case.defined()
             assert gain == pytest.approx(after - before, abs=1e-9)
@@ -114,42 +118,120 @@ def test_gain_of_every_single_move_is_the_difference_of_the_definition(
             before = after
 
 
+@pytest.mark.parametrize(("covariance_type", "seed"), [("spherical", 1), ("diag", 2)])
+@pytest.mark.parametrize(("annotation_model", "accuracy"), VARIANTS, ids=str)
+def test_gain_of_rows_that_move_together_is_the_difference_of_the_definition(
+    annotation_model, accuracy, covariance_type, seed
+):
+    case = Case(seed, annotation_model, accuracy, covariance_type, 1.0)
+    search, scratch = case.search, case.search.scratch
+    rng = np.random.default_rng(2)
+    before = case.defined()
+    for size in (1, 2, 5, 12):
+        members = rng.choice(len(search.order), size, replace=False)
+        shift = rng.integers(1, case.n_clusters, size)
+        scratch.members[:size] = members
+        scratch.goes_to[members] = (search.state.labels[members] + shift) % case.n_clusters
+        gain = moves.joint_gain(*case.fixed(), size, search.state, scratch)
+        fixed = case.fixed()
+        told = moves.try_together(*fixed, -1e9, size, search.margin, search.state, scratch)
+        after = case.defined()
+        assert told == gain == pytest.approx(after - before, abs=1e-9)
+        assert case.kept() == pytest.approx(after, abs=1e-9)
+        assert (scratch.goes_to == -1).all()
+        before = after
+
+
+def test_rows_that_would_leave_a_cluster_too_small_stay_together():
+    case = Case(0, "bernoulli", None, "spherical", 0.0)
+    search, scratch = case.search, case.search.scratch
+    members = np.flatnonzero(search.state.labels == 0)
+    extra = int(search.state.counts[0]) - len(members)
+    assert extra < 2 <= len(members)
+    scratch.members[: len(members)] = members
+    scratch.goes_to[members] = 1
+    before = search.state.labels.copy()
+    args = (len(members), search.margin, search.state, scratch)
+    assert moves.try_together(*case.fixed(), -1e9, *args) == 0.0
+    assert_array_equal(search.state.labels, before)
+
+
 @pytest.mark.parametrize(("annotation_model", "accuracy"), VARIANTS, ids=str)
 def test_sweeps_and_compound_moves_gain_what_they_say(annotation_model, accuracy):
     case = Case(3, annotation_model, accuracy, "spherical", 1.0)
     search, said = case.search, case.problem.annotations
-    work = (search.targets, search.state, search.scratch)
+    fixed = (*case.fixed()[1:], 1e-10)
+    work = (search.margin, search.state, search.scratch)
+    chunks = (said.chunk_span, said.chunk_rows)
     steps = [
-        lambda: kernels.relocate_rows(
-            search.rows,
-            search.order,
-            *case.fixed()[1:],
-            1e-10,
-            3.0,
-            True,
-            1,
-            search.margin,
-            *work[1:],
-        )[:2],
-        lambda: kernels.swap_chains(
-            search.rows, search.order, *case.fixed()[1:], 1e-10, True, 256, *work
-        ),
-        lambda: kernels.swap_chains(
-            search.rows, search.order, *case.fixed()[1:], 1e-10, False, 256, *work
-        ),
-        lambda: kernels.move_chunklets(
-            *case.fixed(), 1e-10, said.chunk_span, said.chunk_rows, *work
-        ),
+        lambda: moves.sweep(search.rows, search.order, *fixed, np.inf, *work)[:2],
+        lambda: moves.swap_chains(search.rows, search.order, *fixed, True, 256, *work),
+        lambda: moves.swap_chains(search.rows, search.order, *fixed, False, 256, *work),
+        lambda: moves.move_chunklets(search.rows, *chunks, *fixed, *work),
+        lambda: moves.move_together(search.rows, search.order, *chunks, *fixed, 256, *work),
     ]
-    moves = 0
+    n_moves = 0
     for step in (*steps[1:], *steps):
         before = case.defined()
-        gain, n_moves = step()
+        gain, moved = step()
         assert gain >= 0
         assert case.defined() - before == pytest.approx(gain, abs=1e-8)
         assert case.kept() == pytest.approx(case.defined(), abs=1e-8)
-        moves += n_moves
-    assert moves > 5
+        n_moves += moved
+    assert n_moves > 5
+
+
+@pytest.mark.parametrize(("annotation_model", "accuracy"), VARIANTS, ids=str)
+def test_climb_ends_where_no_move_gains_and_at_once_where_it_is_known(annotation_model, accuracy):
+    def climb(known):
+        case = Case(5, annotation_model, accuracy, "spherical", 1.0)
+        search, said = case.search, case.problem.annotations
+        chunks = (said.chunk_span, said.chunk_rows)
+        work = (search.margin, search.state, search.scratch)
+        value = moves.climb(
+            search.rows, search.order, *chunks, known, *case.fixed()[1:], search.value, 1e-9, 1.0,
+            256, *work,
+        )  # fmt: skip
+        fixed = (*case.fixed()[1:], 1e-9)
+        further = moves.sweep(search.rows, search.order, *fixed, np.inf, *work)[1]
+        further += moves.move_together(search.rows, search.order, *chunks, *fixed, 256, *work)[1]
+        assert value == pytest.approx(case.defined(), abs=1e-8) or further
+        return value, further, np.sort(search.state.counts)
+
+    value, further, sizes = climb(np.zeros((0, 5)))
+    assert further == 0
+    end = np.concatenate([[value], sizes])[None, :]
+    assert climb(end)[:2] == (value, 0)
+    # A start that is known is an end.
+    case = Case(5, annotation_model, accuracy, "spherical", 1.0)
+    known = np.concatenate([[case.search.value], np.sort(case.search.state.counts)])[None, :]
+    assert moves.is_known(known, *known_of(case))
+    assert not moves.is_known(known + 1.0, *known_of(case))
+
+
+def known_of(case):
+    return case.search.value, case.search.state.counts, np.zeros(case.n_clusters)
+
+
+def test_tables_say_what_the_functions_say():
+    rng = np.random.default_rng(0)
+    for weight in (1.0, 0.5):
+        side = SideInformation.from_pairs(
+            must=np.column_stack([np.arange(15), rng.integers(20, 40, 15)]),
+            cannot=np.column_stack([np.arange(15), rng.integers(20, 40, 15)]),
+            n_samples=40,
+            weight=weight,
+        )
+        blocks = Annotations.of(side, 3, "sbm", None)
+        x = np.arange(1.0, 61.0)
+        people = Annotations.of(side, 3, "bernoulli", None)
+        if weight == 1.0:
+            assert_allclose(blocks.x_log_x_of[1:], x * np.log(x))
+            agreed = np.arange(31.0)
+            expected = gammaln(agreed + 2) + gammaln(30 - agreed + 1)
+            assert_allclose(people.term_of[people.term_span[-2] :], expected)
+        else:
+            assert len(blocks.x_log_x_of) == len(people.term_of) == 0
 
 
 @pytest.mark.parametrize(("annotation_model", "accuracy"), VARIANTS, ids=str)
@@ -176,7 +258,7 @@ def test_kempe_chain_keeps_the_statements_that_hold():
 
     def chain(start, with_cannot, limit=256):
         scratch.seen[:] = 0
-        n = kernels.gather_chain(
+        n = moves.gather_chain(
             search.rows, search.state, start, 0, 1, with_cannot, limit, 1, scratch
         )
         return n, sorted(scratch.members[: min(n, 4)].tolist())

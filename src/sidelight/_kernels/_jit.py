@@ -67,8 +67,31 @@ def jit(function: Callable[..., Any]) -> Callable[..., Any]:
     Of the fast-math flags only ``contract`` (fused multiply-add) is on: the others let the compiler
     reorder sums, and a row's distance would then depend on the rows that share its tile.
     """
+    return _compiled(function)
+
+
+def bare(function: Callable[..., Any]) -> Callable[..., Any]:
+    """As ``jit``, without counting references: for kernels that take tuples of many arrays.
+
+    numba would count every array of every tuple at every call, which costs more than a short
+    function. Such a kernel cannot allocate arrays, nor assign one to a slice of another.
+    """
+    return _compiled(function, _nrt=False)
+
+
+def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
+    """As ``bare``, for innermost parts: an array is handed over as seven numbers at every call."""
+    return _compiled(function, _nrt=False, forceinline=True)
+
+
+def _compiled(function: Callable[..., Any], **options: bool) -> Callable[..., Any]:
     dispatcher = numba.njit(
-        function, nogil=True, error_model="numpy", fastmath={"contract"}, boundscheck=False
+        function,
+        nogil=True,
+        error_model="numpy",
+        fastmath={"contract"},
+        boundscheck=False,
+        **options,
     )
     folder = cache_folder(Path(function.__code__.co_filename))
     if folder is not None:

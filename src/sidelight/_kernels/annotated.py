@@ -1,4 +1,4 @@
-"""Moves of annotated rows between Gaussian clusters, each by the exact change of the objective.
+"""What a partition into Gaussian clusters is worth, and the exact gain of moving one row.
 
 The objective of a partition is a sum of three kinds of terms, everything re-estimated:
 
@@ -16,7 +16,7 @@ from math import lgamma
 
 import numpy as np
 
-from sidelight._kernels._jit import jit
+from sidelight._kernels._jit import bare, inlined, jit
 
 # The annotated rows. Row i has the entries span[i]:span[i + 1], sorted by who said them: with a
 # partner (a pair) or with partner -1 and a column (a label). pull > 0 draws the row to the cluster
@@ -39,12 +39,14 @@ Said = namedtuple(
 
 # kind: 0 no block models, 1 block models, 2 with priors. given (E): whether the accuracy is, and
 # then log_p (E, 2) are log p and log(1 - p). layer_total, layer_odds (2): weight of the statements
-# and the odds of an edge outside against one inside.
+# and the odds of an edge outside against one inside. Tables, where all weights are whole numbers
+# (else empty): term_of[term_span[e] + agreed], the annotators' terms; x_log_x_of and log_of.
 Model = namedtuple(
     "Model",
     [
         "kind", "width", "prior", "variance", "floor", "min_size",
-        "given", "log_p", "beta", "layer_total", "layer_odds",
+        "given", "log_p", "beta", "term_span", "term_of",
+        "layer_total", "layer_odds", "x_log_x_of", "log_of",
     ],
 )  # fmt: skip
 
@@ -55,26 +57,38 @@ State = namedtuple(
     "State", ["labels", "counts", "means", "sse", "terms", "tally", "edges", "ends", "extra"]
 )
 
-# Work space, so that nothing is allocated inside a sweep.
+# Work space, so that nothing is allocated inside a sweep. For one row: gain, pull, linear (K),
+# links (2, K), spread. For rows together: members and goes_to (by row, -1 for those that stay),
+# seen (stamps), what the clusters, the annotators and the edges would gain.
 Scratch = namedtuple(
-    "Scratch", ["gain", "pull", "linear", "links", "spread", "members", "before", "seen"]
-)
+    "Scratch",
+    [
+        "gain", "pull", "linear", "links", "spread",
+        "members", "goes_to", "seen", "touched", "counts", "sums", "squares",
+        "change", "listed", "who", "edges", "ends",
+    ],
+)  # fmt: skip
 
 
 @jit
-def new_scratch(n_rows, n_clusters, n_variances):
-    """Work space for a partition of so many annotated rows."""
+def new_scratch(n_rows, n_annotators, means, sse):
+    """Work space for a partition of so many annotated rows, with clusters of these shapes."""
+    n_clusters = means.shape[0]
     return Scratch(
         np.zeros(n_clusters), np.zeros(n_clusters), np.zeros(n_clusters),
-        np.zeros((2, n_clusters)), np.zeros(n_variances),
-        np.zeros(n_rows, np.int64), np.zeros(n_rows, np.int64), np.zeros(n_rows, np.int64),
+        np.zeros((2, n_clusters)), np.zeros(sse.shape[1]),
+        np.zeros(n_rows, np.int64), np.full(n_rows, -1), np.zeros(n_rows, np.int64),
+        np.zeros(n_clusters, np.bool_), np.zeros(n_clusters), np.zeros_like(means),
+        np.zeros_like(sse), np.zeros(n_annotators), np.zeros(n_annotators, np.bool_),
+        np.zeros(n_annotators, np.int64),
+        np.zeros((2, n_clusters, n_clusters)), np.zeros(n_clusters),
     )  # fmt: skip
 
 
 # The terms of the objective
 
 
-@jit
+@inlined
 def cluster_term(model, n, sse, spread, factor):
     """The objective's part of a cluster of n rows with deviations sse + factor * spread."""
     weight = n * model.width + model.prior
@@ -83,12 +97,15 @@ def cluster_term(model, n, sse, spread, factor):
     term = 0.0
     for v in range(sse.shape[0]):
         total = max(sse[v] + factor * spread[v], 0.0) + model.prior * model.variance[v]
-        s = max(total / weight, model.floor)
-        term -= 0.5 * (total / s + weight * np.log(s))
+        s = total / weight
+        if s > model.floor:
+            term -= 0.5 * weight * (1.0 + np.log(s))
+        else:
+            term -= 0.5 * (total / model.floor + weight * np.log(model.floor))
     return term
 
 
-@jit
+@inlined
 def annotator_term(model, e, agreed, violated):
     """The log-likelihood of one annotator's statements, without constants of the partition.
 
@@ -96,17 +113,21 @@ def annotator_term(model, e, agreed, violated):
     """
     if model.given[e]:
         return agreed * model.log_p[e, 0] + violated * model.log_p[e, 1]
+    if model.term_span[e + 1] > model.term_span[e]:
+        return model.term_of[model.term_span[e] + int(agreed)]
     return lgamma(max(agreed, 0.0) + model.beta[0]) + lgamma(max(violated, 0.0) + model.beta[1])
 
 
-@jit
-def x_log_x(x):
+@inlined
+def x_log_x(table, x):
     """X log x, with 0 log 0 = 0 (and what rounding leaves below 0 is 0)."""
+    if table.shape[0] > 0:
+        return table[int(x)]
     return x * np.log(x) if x > 1e-12 else 0.0
 
 
-@jit
-def layer_posterior(edges, counts, total, odds):
+@bare
+def layer_posterior(edges, counts, total, odds, table):
     """One block model with its prior at the best densities (the paper's Eqs. 17-26, half scale).
 
     The terms - n_r n_s omega / 2 and - lambda omega add up to - total.
@@ -124,37 +145,38 @@ def layer_posterior(edges, counts, total, odds):
     value = -total + n_clusters * np.log(rate_in)
     value += 0.5 * n_clusters * (n_clusters - 1) * np.log(rate_out)
     for r in range(n_clusters):
+        n = counts[r]
         if edges[r, r] > 1e-12:
-            value += (
-                0.5 * edges[r, r] * np.log(edges[r, r] / (counts[r] * counts[r] + 2.0 * rate_in))
-            )
+            value += 0.5 * x_log_x(table, edges[r, r])
+            value -= 0.5 * edges[r, r] * np.log(n * n + 2.0 * rate_in)
         for s in range(r + 1, n_clusters):
             if edges[r, s] > 1e-12:
-                value += edges[r, s] * np.log(edges[r, s] / (counts[r] * counts[s] + rate_out))
+                value += x_log_x(table, edges[r, s])
+                value -= edges[r, s] * np.log(n * counts[s] + rate_out)
     return value
 
 
-@jit
-def layers_value(model, state):
+@bare
+def layers_value(model, counts, edges, ends):
     """Both block models at the best densities."""
     value = 0.0
+    table = model.x_log_x_of
     if model.kind == 2:
         for g in range(2):
-            if model.layer_total[g] > 0.0:
-                value += layer_posterior(
-                    state.edges[g], state.counts, model.layer_total[g], model.layer_odds[g]
-                )
+            total = model.layer_total[g]
+            if total > 0.0:
+                value += layer_posterior(edges[g], counts, total, model.layer_odds[g], table)
         return value
-    for r in range(state.counts.shape[0]):
-        if state.ends[r] > 1e-12:
-            value -= state.ends[r] * np.log(state.counts[r])
-        for s in range(state.counts.shape[0]):
+    for r in range(counts.shape[0]):
+        if ends[r] > 1e-12:
+            value -= ends[r] * np.log(counts[r])
+        for s in range(counts.shape[0]):
             for g in range(2):
-                value += 0.5 * x_log_x(state.edges[g, r, s])
+                value += 0.5 * x_log_x(table, edges[g, r, s])
     return value - model.layer_total[0] - model.layer_total[1]
 
 
-@jit
+@bare
 def objective(model, state):
     """The objective of a partition from its state."""
     value = state.extra[0]
@@ -167,14 +189,14 @@ def objective(model, state):
             a, b = model.beta[0], model.beta[1]
             value += lgamma(a + b) - lgamma(a) - lgamma(b) - lgamma(agreed + violated + a + b)
     if model.kind > 0:
-        value += layers_value(model, state)
+        value += layers_value(model, state.counts, state.edges, state.ends)
     return value
 
 
 # The state of a partition
 
 
-@jit
+@bare
 def add_rows(X, labels, reference, counts, sums, squares):
     """Add rows to counts, sums of x - reference[k] and its squares (K, 1 or d): OUT."""
     n_features = X.shape[1]
@@ -187,7 +209,7 @@ def add_rows(X, labels, reference, counts, sums, squares):
             squares[k, j if squares.shape[1] > 1 else 0] += away * away
 
 
-@jit
+@bare
 def set_clusters(model, reference, sums, squares, state):
     """Means, deviations and terms from sums around a reference; state.counts is set. state: OUT."""
     n_clusters, n_features = reference.shape
@@ -204,7 +226,16 @@ def set_clusters(model, reference, sums, squares, state):
         state.terms[k] = cluster_term(model, n, state.sse[k], state.sse[k], 0.0)
 
 
-@jit
+@bare
+def add_ends(edges, ends):
+    """The row sums of both layers. ends: OUT."""
+    for r in range(ends.shape[0]):
+        ends[r] = 0.0
+        for s in range(ends.shape[0]):
+            ends[r] += edges[0, r, s] + edges[1, r, s]
+
+
+@bare
 def count_statements(said, loops, cluster_of, model, state):
     """What the labels agree with: state.tally, state.edges, state.ends, state.extra: OUT."""
     labels = state.labels
@@ -213,7 +244,6 @@ def count_statements(said, loops, cluster_of, model, state):
         state.tally[e, 0] = said.constant[e, 0]
         state.tally[e, 1] = said.constant[e, 1]
     for r in range(n_clusters):
-        state.ends[r] = 0.0
         for s in range(n_clusters):
             state.edges[0, r, s] = 0.0
             state.edges[1, r, s] = 0.0
@@ -237,32 +267,33 @@ def count_statements(said, loops, cluster_of, model, state):
         for i in range(labels.shape[0]):
             for g in range(2):
                 state.edges[g, labels[i], labels[i]] += loops[i, g]
-        for g in range(2):
-            for r in range(n_clusters):
-                for s in range(n_clusters):
-                    state.ends[r] += state.edges[g, r, s]
+    add_ends(state.edges, state.ends)
 
 
 # One row
 
 
-@jit
+@inlined
 def squared_spread(x, mean, spread):
     """Squared deviations of a row from a mean, in all features or in each. spread: OUT."""
     if spread.shape[0] == 1:
-        total = 0.0
-        for j in range(x.shape[0]):
-            away = x[j] - mean[j]
-            total += away * away
-        spread[0] = total
+        even = 0.0
+        odd = 0.0
+        # Two sums, which a processor adds up side by side.
+        for j in range(0, x.shape[0] - 1, 2):
+            even += (x[j] - mean[j]) * (x[j] - mean[j])
+            odd += (x[j + 1] - mean[j + 1]) * (x[j + 1] - mean[j + 1])
+        if x.shape[0] % 2:
+            even += (x[-1] - mean[-1]) * (x[-1] - mean[-1])
+        spread[0] = even + odd
     else:
         for j in range(x.shape[0]):
             away = x[j] - mean[j]
             spread[j] = away * away
 
 
-@jit
-def cluster_gains(rows, model, state, i, only, scratch):
+@inlined
+def cluster_gains(rows, model, state, i, scratch):
     """What the clusters' terms gain when row i moves. scratch.gain: OUT."""
     own = state.labels[i]
     x = rows.X[i]
@@ -274,7 +305,7 @@ def cluster_gains(rows, model, state, i, only, scratch):
         left = cluster_term(model, 0.0, state.sse[own], state.sse[own], -1.0)
     release = left - state.terms[own]
     for k in range(state.counts.shape[0]):
-        if k == own or (only >= 0 and k != only):
+        if k == own:
             scratch.gain[k] = 0.0
             continue
         m = state.counts[k]
@@ -283,8 +314,8 @@ def cluster_gains(rows, model, state, i, only, scratch):
         scratch.gain[k] = release + joined - state.terms[k]
 
 
-@jit
-def statement_gains(rows, cluster_of, model, state, i, only, scratch):
+@inlined
+def statement_gains(rows, cluster_of, model, state, i, scratch):
     """Add what the annotators' terms gain when row i moves; scratch.gain, scratch.links: OUT.
 
     links (2, K): the weights of the row's edges to each cluster, for the block models.
@@ -292,9 +323,8 @@ def statement_gains(rows, cluster_of, model, state, i, only, scratch):
     n_clusters = state.counts.shape[0]
     own = state.labels[i]
     gain, pull, linear = scratch.gain, scratch.pull, scratch.linear
-    for k in range(n_clusters):
-        scratch.links[0, k] = 0.0
-        scratch.links[1, k] = 0.0
+    if model.kind > 0:
+        scratch.links[:] = 0.0
     t = rows.span[i]
     last = rows.span[i + 1]
     while t < last:
@@ -317,29 +347,31 @@ def statement_gains(rows, cluster_of, model, state, i, only, scratch):
         agreed, violated = state.tally[e, 0], state.tally[e, 1]
         now = annotator_term(model, e, agreed, violated)
         for k in range(n_clusters):
-            if only >= 0 and k != only:
-                continue
             change = pull[k] - pull[own]
             if change != 0.0:
                 gain[k] += annotator_term(model, e, agreed + change, violated - change) - now
             gain[k] += linear[k] - linear[own]
 
 
-@jit
-def layer_gain(edges, links, loop, r, s):
+@inlined
+def layer_gain(table, edges, links, loop, r, s):
     """What sum m log m / 2 of one layer gains when a row with these links moves from r to s."""
     gain = 0.0
     for k in range(edges.shape[0]):
         if k != r and k != s and links[k] != 0.0:
-            gain += x_log_x(edges[r, k] - links[k]) - x_log_x(edges[r, k])
-            gain += x_log_x(edges[s, k] + links[k]) - x_log_x(edges[s, k])
-    gain += x_log_x(edges[r, s] - links[s] + links[r]) - x_log_x(edges[r, s])
-    gain += 0.5 * (x_log_x(edges[r, r] - 2.0 * links[r] - loop) - x_log_x(edges[r, r]))
-    gain += 0.5 * (x_log_x(edges[s, s] + 2.0 * links[s] + loop) - x_log_x(edges[s, s]))
+            gain += x_log_x(table, edges[r, k] - links[k]) - x_log_x(table, edges[r, k])
+            gain += x_log_x(table, edges[s, k] + links[k]) - x_log_x(table, edges[s, k])
+    gain += x_log_x(table, edges[r, s] - links[s] + links[r]) - x_log_x(table, edges[r, s])
+    gain += 0.5 * (
+        x_log_x(table, edges[r, r] - 2.0 * links[r] - loop) - x_log_x(table, edges[r, r])
+    )
+    gain += 0.5 * (
+        x_log_x(table, edges[s, s] + 2.0 * links[s] + loop) - x_log_x(table, edges[s, s])
+    )
     return gain
 
 
-@jit
+@bare
 def move_edges(state, links, loops, r, s):
     """Move a row's edges from cluster r to s. state.edges, state.ends: OUT."""
     for g in range(2):
@@ -359,52 +391,71 @@ def move_edges(state, links, loops, r, s):
         state.ends[s] += degree
 
 
-@jit
-def block_gains(rows, model, state, i, only, scratch):
-    """Add what the block models gain when row i moves. scratch.gain: OUT."""
+@inlined
+def log_count(model, n):
+    """The logarithm of a number of rows."""
+    return model.log_of[int(n)] if model.log_of.shape[0] > 0 else np.log(n)
+
+
+@inlined
+def edge_gains(rows, model, state, i, scratch):
+    """Add what the block models without priors gain when row i moves. scratch.gain: OUT."""
     own = state.labels[i]
-    links = scratch.links
-    if model.kind == 2:
-        now = layers_value(model, state)
+    links, gain = scratch.links, scratch.gain
     degree = rows.loops[i, 0] + rows.loops[i, 1]
-    for g in range(2):
-        for k in range(links.shape[1]):
-            degree += links[g, k]
-    n_own = state.counts[own]
+    for k in range(links.shape[1]):
+        degree += links[0, k] + links[1, k]
+    left = state.ends[own] - degree
+    release = state.ends[own] * log_count(model, state.counts[own])
+    if left > 1e-12:
+        release -= left * log_count(model, state.counts[own] - 1.0)
     for k in range(state.counts.shape[0]):
-        if k == own or (only >= 0 and k != only):
+        if k == own:
             continue
-        if model.kind == 2:
-            move_edges(state, links, rows.loops[i], own, k)
-            state.counts[own] -= 1.0
-            state.counts[k] += 1.0
-            scratch.gain[k] += layers_value(model, state) - now
-            state.counts[own] += 1.0
-            state.counts[k] -= 1.0
-            move_edges(state, links, rows.loops[i], k, own)
-            continue
+        gain[k] += release
         for g in range(2):
-            scratch.gain[k] += layer_gain(state.edges[g], links[g], rows.loops[i, g], own, k)
-        m = state.counts[k]
-        scratch.gain[k] += state.ends[own] * np.log(n_own)
-        if state.ends[own] - degree > 1e-12:
-            scratch.gain[k] -= (state.ends[own] - degree) * np.log(n_own - 1.0)
+            gain[k] += layer_gain(
+                model.x_log_x_of, state.edges[g], links[g], rows.loops[i, g], own, k
+            )
         if state.ends[k] > 1e-12:
-            scratch.gain[k] += state.ends[k] * np.log(m)
+            gain[k] += state.ends[k] * log_count(model, state.counts[k])
         if state.ends[k] + degree > 1e-12:
-            scratch.gain[k] -= (state.ends[k] + degree) * np.log(m + 1.0)
+            gain[k] -= (state.ends[k] + degree) * log_count(model, state.counts[k] + 1.0)
 
 
-@jit
-def move_gains(rows, cluster_of, model, state, i, only, scratch):
-    """The exact gain of moving row i to each cluster, or to ``only`` if >= 0. scratch.gain: OUT."""
-    cluster_gains(rows, model, state, i, only, scratch)
-    statement_gains(rows, cluster_of, model, state, i, only, scratch)
-    if model.kind > 0:
-        block_gains(rows, model, state, i, only, scratch)
+@bare
+def posterior_gains(rows, model, state, i, scratch):
+    """Add what the block models with priors gain when row i moves. scratch.gain: OUT.
+
+    Their priors depend on all sizes, so that nothing less than their whole value will do.
+    """
+    own = state.labels[i]
+    counts, edges, ends, loops = state.counts, state.edges, state.ends, rows.loops[i]
+    now = layers_value(model, counts, edges, ends)
+    counts[own] -= 1.0
+    for k in range(counts.shape[0]):
+        if k == own:
+            continue
+        move_edges(state, scratch.links, loops, own, k)
+        counts[k] += 1.0
+        scratch.gain[k] += layers_value(model, counts, edges, ends) - now
+        counts[k] -= 1.0
+        move_edges(state, scratch.links, loops, k, own)
+    counts[own] += 1.0
 
 
-@jit
+@inlined
+def move_gains(rows, cluster_of, model, state, i, scratch):
+    """The exact gain of moving row i to each cluster. scratch.gain: OUT."""
+    cluster_gains(rows, model, state, i, scratch)
+    statement_gains(rows, cluster_of, model, state, i, scratch)
+    if model.kind == 1:
+        edge_gains(rows, model, state, i, scratch)
+    elif model.kind == 2:
+        posterior_gains(rows, model, state, i, scratch)
+
+
+@bare
 def move_row(rows, cluster_of, model, state, i, to, scratch):
     """Move row i; all of state: OUT."""
     own = state.labels[i]
@@ -443,177 +494,10 @@ def move_row(rows, cluster_of, model, state, i, to, scratch):
     state.labels[i] = to
 
 
-# Sweeps
-
-
-@jit
-def relocate_rows(
-    rows, order, cluster_of, model, tolerance, patience, full, max_sweeps, margin, state, scratch
-):
-    """Move each row, in the given order, to its best cluster, until none gains above tolerance.
-
-    A cluster keeps at least model.min_size rows. Ties go to the lowest cluster. margin (n): OUT,
-    what the best move of each row would have lost when it was last looked at. Rows that would have
-    lost more than ``patience``, and whose partners stayed, are looked at in full sweeps only; the
-    last sweep of all is full. state: OUT. Returns (gain of the objective, moves, tests).
-    """
-    n_clusters = state.counts.shape[0]
-    total = 0.0
-    n_moves = 0
-    n_tests = 0
-    every = order.shape[0] - order.shape[0] - 1  # -1, of the type of a row number: compiles once
-    for _ in range(max_sweeps):
-        moved = 0
-        for t in range(order.shape[0]):
-            i = order[t]
-            own = state.labels[i]
-            if state.counts[own] <= model.min_size or (margin[i] > patience and not full):
-                continue
-            move_gains(rows, cluster_of, model, state, i, every, scratch)
-            n_tests += n_clusters - 1
-            best = own
-            highest = -np.inf
-            for k in range(n_clusters):
-                if k != own and scratch.gain[k] > highest:
-                    best = k
-                    highest = scratch.gain[k]
-            margin[i] = -highest
-            if highest > tolerance:
-                move_row(rows, cluster_of, model, state, i, best, scratch)
-                total += highest
-                moved += 1
-                for u in range(rows.span[i], rows.span[i + 1]):
-                    if rows.partner[u] >= 0:
-                        margin[rows.partner[u]] = 0.0
-        n_moves += moved
-        if moved == 0 and full:
-            break
-        full = moved == 0
-    return total, n_moves, n_tests
-
-
-@jit
-def try_together(rows, cluster_of, model, tolerance, n, targets, state, scratch):
-    """Move scratch.members[t] to targets[t], t < n, all or none. state: OUT.
-
-    Returns the gain, 0 if they stay.
-    """
-    members = scratch.members
-    gain = 0.0
-    for t in range(n):
-        i, to = members[t], targets[t]
-        scratch.before[t] = state.labels[i]
-        if to != state.labels[i]:
-            move_gains(rows, cluster_of, model, state, i, to, scratch)
-            gain += scratch.gain[to]
-            move_row(rows, cluster_of, model, state, i, to, scratch)
-    too_small = False
-    for t in range(n):
-        if scratch.before[t] != targets[t]:
-            too_small |= state.counts[scratch.before[t]] < model.min_size
-    if gain > tolerance and not too_small:
-        return gain
-    for t in range(n - 1, -1, -1):
-        if scratch.before[t] != targets[t]:
-            move_row(rows, cluster_of, model, state, members[t], scratch.before[t], scratch)
-    return 0.0
-
-
-@jit
-def move_chunklets(
-    rows, cluster_of, model, tolerance, chunk_span, chunk_rows, targets, state, scratch
-):
-    """Gather each chunklet (rows tied by must-links) that is scattered in one cluster. state: OUT.
-
-    One that is together already is a chain without cannot-links: see ``swap_chains``. targets is
-    work space, as long as the annotated rows. Returns (gain, moves).
-    """
-    total = 0.0
-    n_moves = 0
-    for c in range(chunk_span.shape[0] - 1):
-        n = chunk_span[c + 1] - chunk_span[c]
-        for to in range(state.counts.shape[0]):
-            scattered = False
-            for u in range(n):
-                i = chunk_rows[chunk_span[c] + u]
-                scratch.members[u] = i
-                targets[u] = to
-                scattered |= state.labels[i] != state.labels[chunk_rows[chunk_span[c]]]
-            if scattered:
-                gain = try_together(rows, cluster_of, model, tolerance, n, targets, state, scratch)
-                total += gain
-                n_moves += gain > 0.0
-    return total, n_moves
-
-
-@jit
-def gather_chain(rows, state, start, r, s, with_cannot, limit, stamp, scratch):
-    """The rows of r and s that hang together with ``start`` by statements that hold now.
-
-    Must-links inside a cluster and, with_cannot, cannot-links between r and s: swapping the two
-    clusters along such a chain keeps them all. scratch.members, scratch.seen: OUT. Returns the
-    length, or limit + 1 for a longer chain, all of which is marked as seen.
-    """
-    n = 1
-    head = 0
-    scratch.members[0] = start
-    scratch.seen[start] = stamp
-    while head < n:
-        i = scratch.members[head]
-        head += 1
-        for t in range(rows.span[i], rows.span[i + 1]):
-            j = rows.partner[t]
-            if j < 0 or scratch.seen[j] == stamp:
-                continue
-            if rows.tie[t] > 0:
-                tied = state.labels[j] == state.labels[i]
-            else:
-                other = r + s - state.labels[i]
-                tied = with_cannot and rows.tie[t] < 0 and state.labels[j] == other
-            if tied:
-                scratch.seen[j] = stamp
-                scratch.members[n] = j
-                n += 1
-    return min(n, limit + 1)
-
-
-@jit
-def swap_chains(
-    rows, order, cluster_of, model, tolerance, with_cannot, limit, targets, state, scratch
-):
-    """Swap two clusters along chains of statements that hold (Kempe chains). state: OUT.
-
-    Chains longer than ``limit`` are left alone. Returns (gain, moves).
-    """
-    n_clusters = state.counts.shape[0]
-    total = 0.0
-    n_moves = 0
-    stamp = 0
-    for i in range(scratch.seen.shape[0]):
-        scratch.seen[i] = 0
-    for r in range(n_clusters):
-        for s in range(r + 1, n_clusters):
-            stamp += 1
-            for t in range(order.shape[0]):
-                i = order[t]
-                own = state.labels[i]
-                if scratch.seen[i] == stamp or (own != r and own != s):
-                    continue
-                n = gather_chain(rows, state, i, r, s, with_cannot, limit, stamp, scratch)
-                if n == 1 or n > limit:
-                    continue
-                for u in range(n):
-                    targets[u] = r + s - state.labels[scratch.members[u]]
-                gain = try_together(rows, cluster_of, model, tolerance, n, targets, state, scratch)
-                total += gain
-                n_moves += gain > 0.0
-    return total, n_moves
-
-
 # What the rows without annotations see
 
 
-@jit
+@bare
 def likelihood_parameters(model, state, centers, scale, constant):
     """The Gaussians as ``hard_gaussian.tile_costs`` takes them: OUT.
 
@@ -635,8 +519,8 @@ def likelihood_parameters(model, state, centers, scale, constant):
         if model.kind == 1 and state.counts[k] > 0.0:
             constant[k] += state.ends[k] / state.counts[k]
     if model.kind == 2:
-        now = layers_value(model, state)
+        now = layers_value(model, state.counts, state.edges, state.ends)
         for k in range(n_clusters):
             state.counts[k] += 1.0
-            constant[k] -= layers_value(model, state) - now
+            constant[k] -= layers_value(model, state.counts, state.edges, state.ends) - now
             state.counts[k] -= 1.0

@@ -46,7 +46,14 @@ from sidelight._kernels.hard_gaussian import densities
 from sidelight._validation import Integral, Interval, Real, StrOptions, check_x, prepare
 from sidelight.blocks import Block, Blocks, as_blocks
 from sidelight.exceptions import DataError, SidelightError
-from sidelight.models._annotated_search import Found, Plan, Problem, polish, search
+from sidelight.models._annotated_search import (
+    EVERY_ROW_UP_TO,
+    Found,
+    Plan,
+    Problem,
+    polish,
+    search,
+)
 from sidelight.models._annotations import Annotations, statement_errors, weigh
 from sidelight.models._base import (
     SideClusterer,
@@ -269,7 +276,13 @@ class AnnotatedGaussianMixture(SideClusterer):
         rows = as_blocks(X)
         n_clusters = number_of_clusters(self.n_clusters, rows.n_samples, side)
         self._check_settings()
-        said = Annotations.of(side, n_clusters, self.annotation_model, self.accuracy)
+        said = Annotations.of(
+            side,
+            n_clusters,
+            self.annotation_model,
+            self.accuracy,
+            every_row_up_to=EVERY_ROW_UP_TO,
+        )
         problem = Problem.of(rows, n_clusters, self.covariance_type, said)
         plan = Plan(
             self.n_init,

@@ -17,6 +17,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from sidelight._kernels import annotated as kernels
+from sidelight._kernels import annotated_moves as moves
 from sidelight._kernels.hard_gaussian import assign_likeliest
 from sidelight.blocks import Block, Blocks, one_blas_thread, threads
 from sidelight.models._annotations import BETA, LONGEST_CHAIN, Annotations
@@ -36,6 +37,9 @@ _LEAST_GAIN = 1e-4
 _POLISH_PASSES = 300
 # Rows whose best move would lose more than this, in nats, are not looked at in every sweep.
 _PATIENCE = 1.0
+# In data of at most so many rows, with statements, all rows are moved one by one: that spares many
+# small steps outside of kernels. At 10,000 rows it finds no better partitions, in more time.
+EVERY_ROW_UP_TO = 4_096
 
 
 class Problem(NamedTuple):
@@ -47,6 +51,7 @@ class Problem(NamedTuple):
     annotations: Annotations
     fixed: NDArray[np.bool_]
     nothing_fixed: NDArray[np.bool_]
+    free: Ints  # the clusters that do not carry a class of the leading vocabulary
     annotated: Any  # kernels.Rows, with the data
     model: Any  # kernels.Model
 
@@ -60,8 +65,11 @@ class Problem(NamedTuple):
         X = np.ascontiguousarray(as_dense(rows.take(annotations.annotated)))
         n_variances = 1 if covariance_type == "spherical" else rows.n_features
         nothing = np.zeros(rows.n_samples, dtype=bool)
+        free = np.setdiff1d(np.arange(n_clusters), annotations.lead)
         annotated = annotations.rows._replace(X=X)
-        return cls(rows, n_clusters, n_variances, annotations, fixed, nothing, annotated, None)
+        return cls(
+            rows, n_clusters, n_variances, annotations, fixed, nothing, free, annotated, None
+        )
 
     def with_model(self, variance_prior: float, sse: Floats) -> "Problem":
         """The model whose variance prior is the pooled variance within the first start.
@@ -84,10 +92,19 @@ class Problem(NamedTuple):
             said.given,
             said.log_p,
             np.array(BETA),
+            said.term_span,
+            said.term_of,
             said.layer_total,
             said.layer_odds,
+            said.x_log_x_of,
+            _log_table(self.rows.n_samples) if said.kind == 1 else np.zeros(0),
         )
         return self._replace(model=model)
+
+
+def _log_table(largest: int) -> Floats:
+    """Logarithms of the numbers from 0 to ``largest``; that of 0 is never asked for."""
+    return np.log(np.maximum(np.arange(largest + 1), 1))
 
 
 class Solution(NamedTuple):
@@ -221,6 +238,7 @@ class _Search:
     def __init__(self, problem: Problem, labels: Labels, order: Ints) -> None:
         self.problem, self.labels, self.order = problem, labels, order
         self.model, self.rows = problem.model, problem.annotated
+        self.alone = len(order) == problem.rows.n_samples  # no rows beside the annotated ones
         said = problem.annotations
         n_clusters, n_features = problem.n_clusters, problem.rows.n_features
         start = labels[said.annotated].astype(np.int64)
@@ -239,24 +257,39 @@ class _Search:
         # Around the rows' own rough means, in two steps: sums around 0 would lose digits.
         for _ in range(2):
             reference = self.state.means.copy()
-            totals = _totals_of(problem, labels, reference)
+            totals = self._all_rows(reference)
             self.state.counts[:] = totals.counts
             kernels.set_clusters(self.model, reference, totals.sums, totals.squares, self.state)
         kernels.count_statements(
             said.said, self.rows.loops, self.cluster_of, self.model, self.state
         )
-        self.scratch = kernels.new_scratch(len(start), n_clusters, problem.n_variances)
-        self.targets = np.zeros(len(start), dtype=np.int64)
+        self.scratch = kernels.new_scratch(
+            len(start), len(self.state.tally), self.state.means, self.state.sse
+        )
         self.margin = np.zeros(len(start))
         self.value = kernels.objective(self.model, self.state)
+
+    def _all_rows(self, reference: Floats) -> _Totals:
+        """The sums of all rows around some centres, as they are labelled at the start."""
+        if not self.alone:
+            return _totals_of(self.problem, self.labels, reference)
+        sums, squares = np.zeros_like(reference), np.zeros_like(self.state.sse)
+        totals = _Totals(0, np.zeros(len(reference)), sums, squares)
+        kernels.add_rows(self.rows.X, self.state.labels, reference, *totals[1:])
+        return totals
 
     @property
     def tolerance(self) -> float:
         """Gains below this are rounding, and would let rows wander for ever."""
         return 1e-10 + 1e-13 * abs(self.value)
 
-    def run(self, deadline: float) -> Solution:
+    def run(self, deadline: float, known: Floats) -> Solution:
         """Improve until nothing does, or until the time is over."""
+        if self.alone:
+            self._climb(known)
+            while self._match_again() and time.monotonic() < deadline:
+                self._climb(known)
+            return self.solution()
         least = _LEAST_GAIN * self.problem.rows.n_samples if len(self.problem.rows) > 1 else 0.0
         full = True
         while time.monotonic() < deadline:
@@ -277,14 +310,23 @@ class _Search:
                 break
         return self.solution()
 
+    def _climb(self, known: Floats) -> None:
+        """Every row, one by one and together, until no move gains."""
+        said = self.problem.annotations
+        moves.climb(
+            self.rows, self.order, said.chunk_span, said.chunk_rows, known, self.cluster_of,
+            self.model, self.value, self.tolerance, _PATIENCE, LONGEST_CHAIN,
+            self.margin, self.state, self.scratch,
+        )  # fmt: skip
+        self.value = kernels.objective(self.model, self.state)
+
     def _relocate(self, *, full: bool = True) -> None:
-        """Annotated rows, one by one: to the end if there are no others, else one sweep."""
+        """One sweep over the annotated rows."""
         if not len(self.order):
             return
-        sweeps = 1 if len(self.order) < self.problem.rows.n_samples else 1000
-        _, n_moves, _ = kernels.relocate_rows(
-            self.rows, self.order, self.cluster_of, self.model, self.tolerance, _PATIENCE, full,
-            sweeps, self.margin, self.state, self.scratch,
+        _, n_moves, _ = moves.sweep(
+            self.rows, self.order, self.cluster_of, self.model, self.tolerance,
+            np.inf if full else _PATIENCE, self.margin, self.state, self.scratch,
         )  # fmt: skip
         if n_moves:
             self.value = kernels.objective(self.model, self.state)
@@ -295,7 +337,7 @@ class _Search:
         With ``hold`` a cluster that would lose its last rows keeps all that it has.
         """
         problem, state = self.problem, self.state
-        if len(self.order) == problem.rows.n_samples:
+        if self.alone:
             return False
         n_clusters = problem.n_clusters
         gaussians = (
@@ -329,25 +371,14 @@ class _Search:
         return True
 
     def _move_together(self) -> None:
-        """Kempe chains, chains of must-links, scattered chunklets: the first kind that gains.
-
-        The simple moves that may follow are cheaper than the kinds that are left.
-        """
+        """Chains and chunklets of annotated rows."""
         if not len(self.order):
             return
         said = self.problem.annotations
-        fixed = (self.cluster_of, self.model, self.tolerance)
-        work = (self.targets, self.state, self.scratch)
-        for with_cannot in (True, False):
-            _, n_moves = kernels.swap_chains(
-                self.rows, self.order, *fixed, with_cannot, LONGEST_CHAIN, *work
-            )
-            if n_moves:
-                break
-        else:
-            _, n_moves = kernels.move_chunklets(
-                self.rows, *fixed, said.chunk_span, said.chunk_rows, *work
-            )
+        _, n_moves = moves.move_together(
+            self.rows, self.order, said.chunk_span, said.chunk_rows, self.cluster_of, self.model,
+            self.tolerance, LONGEST_CHAIN, self.margin, self.state, self.scratch,
+        )  # fmt: skip
         if n_moves:
             self.value = kernels.objective(self.model, self.state)
 
@@ -377,9 +408,20 @@ class _Search:
         )
 
 
-def improve(problem: Problem, labels: Labels, order: Ints, deadline: float = np.inf) -> Solution:
-    """A local search from a partition; ``order`` is that of the annotated rows in a sweep."""
-    return _Search(problem, labels.copy(), order).run(deadline)
+def improve(
+    problem: Problem, labels: Labels, order: Ints, known: Floats, deadline: float = np.inf
+) -> Solution:
+    """A local search from a partition; ``order`` is that of the annotated rows in a sweep.
+
+    It may end as soon as it comes to a partition that is ``known``: see `signatures`.
+    """
+    return _Search(problem, labels.copy(), order).run(deadline, known)
+
+
+def signatures(n_clusters: int, solutions: Sequence[Solution] = ()) -> Floats:
+    """What clones have in common: the objective and the sizes, in ascending order (P, 1 + K)."""
+    rows = [np.append(s.objective, np.sort(s.counts)) for s in solutions]
+    return np.array(rows).reshape(len(rows), 1 + n_clusters)
 
 
 def polish(problem: Problem, found: Found) -> Found:
@@ -428,8 +470,7 @@ def crossover(problem: Problem, one: Solution, two: Solution, rng: np.random.Gen
 
     Clusters that carry a class of the leading vocabulary match themselves.
     """
-    carriers = np.unique(problem.annotations.lead[problem.annotations.lead >= 0])
-    free = np.setdiff1d(np.arange(problem.n_clusters), carriers)
+    free = problem.free
     partner = np.arange(problem.n_clusters)
     if len(free):
         _, matched = linear_sum_assignment(cdist(one.means[free], two.means[free], "sqeuclidean"))
@@ -492,11 +533,13 @@ def search(
         labels = first[0]
         if number:
             labels = kmeans(problem, start_centers(problem, seeds, number, child))[0]
-        return improve(problem, labels, child.permutation(n_annotated), plan.deadline)
+        order = child.permutation(n_annotated)
+        return improve(problem, labels, order, signatures(problem.n_clusters), plan.deadline)
 
-    def breed(one: Solution, two: Solution, child: np.random.Generator) -> Solution:
+    def breed(one: Solution, two: Solution, known: Floats, child: np.random.Generator) -> Solution:
         labels = nearest(problem, crossover(problem, one, two, child))[0]
-        return improve(problem, labels, child.permutation(n_annotated), plan.deadline)
+        order = child.permutation(n_annotated)
+        return improve(problem, labels, order, known, plan.deadline)
 
     jobs = list(enumerate(rng.spawn(plan.n_init)))
     population = select(_in_parallel(start, jobs, plan, at_least=1), plan.n_init)
@@ -507,8 +550,9 @@ def search(
             break
         n_children = plan.population_size - plan.n_init
         parents = rng.integers(len(population), size=(n_children, 2))
+        known = signatures(problem.n_clusters, population)
         breeds = [
-            (population[a], population[b], child)
+            (population[a], population[b], known, child)
             for (a, b), child in zip(parents, rng.spawn(n_children), strict=True)
         ]
         population = select(population + _in_parallel(breed, breeds, plan), plan.n_init)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csgraph
-from scipy.special import logsumexp
+from scipy.special import gammaln, logsumexp, xlogy
 
 from sidelight._kernels import annotated as kernels
 from sidelight.models._base import leading_vocabulary
@@ -23,12 +23,15 @@ BETA = (2.0, 1.0)
 SUREST = 1e-6
 # Longer chunklets and chains are no moves worth trying, only expensive ones.
 LONGEST_CHAIN = 256
+# Tables of what tallies and edges are worth, in entries per statement: weights of whole numbers
+# beyond that are looked up nowhere.
+_TABLE_ENTRIES = 8
 # Statements are looked at in portions, to bound the memory.
 _PORTION = 65_536
 
 
 class Annotations(NamedTuple):
-    """All that people said, about the annotated rows alone (ascending).
+    """All that people said, about the annotated rows alone (ascending), or about every row.
 
     ``rows`` has no data yet. ``lead`` is, for each column (a class of one vocabulary), its cluster:
     class c is cluster c in the leading vocabulary, and -1 (to be matched) in the others.
@@ -40,8 +43,11 @@ class Annotations(NamedTuple):
     kind: int
     given: NDArray[np.bool_]
     log_p: Floats
+    term_span: Ints
+    term_of: Floats
     layer_total: Floats
     layer_odds: Floats
+    x_log_x_of: Floats
     lead: Ints
     column_vocabulary: Ints
     column_class: Ints
@@ -56,8 +62,13 @@ class Annotations(NamedTuple):
         n_clusters: int,
         annotation_model: str,
         accuracy: float | Mapping[Any, float] | None,
+        *,
+        every_row_up_to: int = 0,
     ) -> "Annotations":
-        """Sort the binding statements, whatever their order was, into arrays."""
+        """Sort the binding statements, whatever their order was, into arrays.
+
+        In data of at most so many rows every row counts as annotated, if any is.
+        """
         said = side.statements
         said = said.take(said.binding)
         # In one order, so that sums do not depend on the order in which people spoke.
@@ -69,11 +80,14 @@ class Annotations(NamedTuple):
         pair, label = is_pair & ~loop, ~is_pair
         tied = pair | label | (loop & blocks)
         annotated = np.unique(np.concatenate([said.i[tied], said.j[pair]]))
+        if len(annotated) and side.n_samples <= every_row_up_to:
+            annotated = np.arange(side.n_samples)
         columns = _Columns.of(side, said.take(label), n_clusters)
         pairs = _Pairs.of(said.take(pair), annotated, np.where(blocks, -1, who[pair]))
         labels = _Labels.of(said.take(label), annotated, columns, who[label], n_clusters)
         constant, loops, layer_total = _self_pairs(said, loop, pair, who, annotated, side, blocks)
         given, log_p = _accuracies(side, accuracy)
+        tallied = label if blocks else label | is_pair
         p = float(np.exp(log_p[-1, 0])) if blocks and accuracy is not None else 0.5
         # A liar's must keeps rows apart, and one who guesses ties nothing.
         honest = np.where(given, np.sign(log_p[:, 0] - log_p[:, 1]), 1.0)
@@ -86,8 +100,10 @@ class Annotations(NamedTuple):
             (1 if accuracy is None else 2) if blocks and layer_total.any() else 0,
             given,
             log_p,
+            *_annotator_tables(said.weight[tallied], who[tallied], given),
             layer_total,
             np.array([(1 - p) / p, p / (1 - p)]),
+            _x_log_x_table(said.take(is_pair)) if blocks else np.zeros(0),
             columns.lead,
             columns.vocabulary,
             columns.class_code,
@@ -100,10 +116,9 @@ class Annotations(NamedTuple):
         """The cluster of each column: further vocabularies by the labels of the annotated rows."""
         cluster_of = self.lead.copy()
         said = self.said
-        for code in np.unique(self.column_vocabulary):
+        further = self.column_vocabulary[self.column_vocabulary != self.lead_vocabulary]
+        for code in np.unique(further) if len(further) else ():
             columns = np.flatnonzero(self.column_vocabulary == code)
-            if code == self.lead_vocabulary:
-                continue
             votes = np.zeros((len(columns), n_clusters))
             here = np.isin(said.label_column, columns)
             position = np.searchsorted(columns, said.label_column[here])
@@ -244,6 +259,32 @@ def _accuracies(
     given = ~np.isnan(p)
     p = np.clip(np.where(given, p, 0.5), SUREST, 1 - SUREST)
     return given, np.log(np.stack([p, 1 - p], axis=1))
+
+
+def _annotator_tables(weight: Floats, who: Ints, given: NDArray[np.bool_]) -> tuple[Ints, Floats]:
+    """What each number of statements that agree is worth, annotator by annotator: spans, values.
+
+    For those whose accuracy is estimated and whose weights are whole numbers; others have none.
+    """
+    total = np.bincount(who, weight, minlength=len(given))
+    number = np.bincount(who, minlength=len(given))
+    broken = np.bincount(who, weight % 1.0, minlength=len(given)) > 0
+    wanted = ~given & ~broken & (total <= _TABLE_ENTRIES * number)
+    sizes = np.where(wanted, total + 1, 0).astype(np.int64)
+    span = np.append(0, np.cumsum(sizes))
+    e = np.repeat(np.arange(len(given)), sizes)
+    agreed = np.arange(span[-1]) - span[e]
+    a, b = BETA
+    return span, gammaln(agreed + a) + gammaln(total[e] - agreed + b)
+
+
+def _x_log_x_table(pairs: Statements) -> Floats:
+    """X log x for all that an entry of the edge matrices can be, if weights are whole numbers."""
+    total = pairs.weight.sum()
+    if (pairs.weight % 1.0).any() or total > _TABLE_ENTRIES * len(pairs.weight):
+        return np.zeros(0)
+    x = np.arange(2 * int(total) + 1, dtype=np.float64)
+    return xlogy(x, x)
 
 
 def _chunklets(pairs: _Pairs, tie: Ints, n_rows: int) -> tuple[Ints, Ints]:

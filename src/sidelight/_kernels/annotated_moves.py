@@ -1,0 +1,366 @@
+"""Moves of annotated rows that raise the objective: one by one, or several of them together.
+
+Rows, statements and partitions as in ``annotated``.
+"""
+
+import numpy as np
+
+from sidelight._kernels._jit import bare, inlined, jit
+from sidelight._kernels.annotated import (
+    add_ends,
+    annotator_term,
+    cluster_term,
+    layers_value,
+    move_gains,
+    move_row,
+)
+
+# How often a climb looks at all rows before it gives up; each look but the last has moved some.
+MOST_ROUNDS = 1000
+
+
+@inlined
+def wake(rows, i, margin):
+    """Row i has moved: it and its partners are to be looked at again. margin: OUT."""
+    margin[i] = 0.0
+    for t in range(rows.span[i], rows.span[i + 1]):
+        if rows.partner[t] >= 0:
+            margin[rows.partner[t]] = 0.0
+
+
+@bare
+def sweep(rows, order, cluster_of, model, tolerance, patience, margin, state, scratch):
+    """Move each row, in the given order, to its best cluster if it gains above tolerance.
+
+    A cluster keeps at least model.min_size rows. Ties go to the lowest cluster. margin (n): OUT,
+    what the best move of each row would have lost when it was last looked at; rows that would have
+    lost more than ``patience`` are passed over. state: OUT. Returns (gain, moves, tests).
+    """
+    n_clusters = state.counts.shape[0]
+    total = 0.0
+    n_moves = 0
+    n_tests = 0
+    for t in range(order.shape[0]):
+        i = order[t]
+        own = state.labels[i]
+        if state.counts[own] <= model.min_size or margin[i] > patience:
+            continue
+        move_gains(rows, cluster_of, model, state, i, scratch)
+        n_tests += n_clusters - 1
+        best = own
+        highest = -np.inf
+        for k in range(n_clusters):
+            if k != own and scratch.gain[k] > highest:
+                best = k
+                highest = scratch.gain[k]
+        margin[i] = -highest
+        if highest > tolerance:
+            move_row(rows, cluster_of, model, state, i, best, scratch)
+            wake(rows, i, margin)
+            total += highest
+            n_moves += 1
+    return total, n_moves, n_tests
+
+
+# Several rows together: scratch.members[:n], each of them to scratch.goes_to[row]
+
+
+@inlined
+def joint_cluster_gain(rows, model, n, state, scratch):
+    """What the clusters' terms gain; -inf if a cluster would be left too small. scratch: OUT."""
+    counts, sums, squares, touched = (
+        scratch.counts, scratch.sums, scratch.squares, scratch.touched,
+    )  # fmt: skip
+    for k in range(counts.shape[0]):
+        touched[k] = False
+        counts[k] = state.counts[k]
+    n_features = rows.X.shape[1]
+    diagonal = squares.shape[1] > 1
+    for t in range(n):
+        i = scratch.members[t]
+        for joins in range(2):
+            k = scratch.goes_to[i] if joins else state.labels[i]
+            sign = 1.0 if joins else -1.0
+            if not touched[k]:
+                touched[k] = True
+                sums[k] = 0.0
+                squares[k] = 0.0
+            counts[k] += sign
+            for j in range(n_features):
+                away = rows.X[i, j] - state.means[k, j]
+                sums[k, j] += sign * away
+                squares[k, j if diagonal else 0] += sign * away * away
+    gain = 0.0
+    for k in range(counts.shape[0]):
+        if not touched[k]:
+            continue
+        if counts[k] < min(state.counts[k], model.min_size):
+            return -np.inf
+        for v in range(squares.shape[1]):
+            scratch.spread[v] = state.sse[k, v] + squares[k, v] if counts[k] > 0.0 else 0.0
+        if counts[k] > 0.0:
+            for j in range(n_features):
+                scratch.spread[j if diagonal else 0] -= sums[k, j] * sums[k, j] / counts[k]
+        gain += cluster_term(model, counts[k], scratch.spread, scratch.spread, 0.0)
+        gain -= state.terms[k]
+    return gain
+
+
+@inlined
+def copy_edges(edges, out):
+    """The edges of both layers. out: OUT."""
+    for r in range(edges.shape[1]):
+        for s in range(edges.shape[1]):
+            out[0, r, s] = edges[0, r, s]
+            out[1, r, s] = edges[1, r, s]
+
+
+@inlined
+def joint_statement_gain(rows, cluster_of, model, n, state, scratch):
+    """What the annotators' terms gain; scratch.edges as they would be: OUT."""
+    labels, goes_to, change = state.labels, scratch.goes_to, scratch.change
+    n_who = 0
+    gain = 0.0
+    if model.kind > 0:
+        copy_edges(state.edges, scratch.edges)
+    for u in range(n):
+        i = scratch.members[u]
+        own, to = labels[i], goes_to[i]
+        if model.kind > 0:
+            for g in range(2):
+                scratch.edges[g, own, own] -= rows.loops[i, g]
+                scratch.edges[g, to, to] += rows.loops[i, g]
+        for t in range(rows.span[i], rows.span[i + 1]):
+            j, e = rows.partner[t], rows.who[t]
+            if j >= 0:
+                if goes_to[j] >= 0 and j < i:
+                    continue  # a pair of two that move is counted once
+                before = labels[j]
+                after = goes_to[j] if goes_to[j] >= 0 else before
+            else:
+                before = after = cluster_of[rows.column[t]]
+            if e < 0:
+                g, weight = 0 if rows.pull[t] > 0.0 else 1, abs(rows.pull[t])
+                scratch.edges[g, own, before] -= weight
+                scratch.edges[g, before, own] -= weight
+                scratch.edges[g, to, after] += weight
+                scratch.edges[g, after, to] += weight
+                continue
+            turn = int(to == after) - int(own == before)
+            if turn != 0:
+                if not scratch.listed[e]:
+                    scratch.listed[e] = True
+                    scratch.who[n_who] = e
+                    n_who += 1
+                change[e] += turn * rows.pull[t]
+                gain += turn * rows.bonus[t]
+    for u in range(n_who):
+        e = scratch.who[u]
+        agreed, violated = state.tally[e, 0], state.tally[e, 1]
+        gain += annotator_term(model, e, agreed + change[e], violated - change[e])
+        gain -= annotator_term(model, e, agreed, violated)
+        change[e] = 0.0
+        scratch.listed[e] = False
+    return gain
+
+
+@inlined
+def joint_gain(rows, cluster_of, model, n, state, scratch):
+    """The exact gain of moving n rows together; -inf if they must not. scratch: OUT."""
+    gain = joint_cluster_gain(rows, model, n, state, scratch)
+    if gain == -np.inf:
+        return gain
+    gain += joint_statement_gain(rows, cluster_of, model, n, state, scratch)
+    if model.kind > 0:
+        add_ends(scratch.edges, scratch.ends)
+        gain += layers_value(model, scratch.counts, scratch.edges, scratch.ends)
+        gain -= layers_value(model, state.counts, state.edges, state.ends)
+    return gain
+
+
+@bare
+def try_together(rows, cluster_of, model, tolerance, n, margin, state, scratch):
+    """Move n rows, all or none. state, margin, scratch.goes_to (-1 again): OUT.
+
+    Returns the gain, 0 if they stay.
+    """
+    gain = joint_gain(rows, cluster_of, model, n, state, scratch)
+    moves = gain > tolerance
+    for t in range(n):
+        i = scratch.members[t]
+        if moves:
+            move_row(rows, cluster_of, model, state, i, scratch.goes_to[i], scratch)
+            wake(rows, i, margin)
+        scratch.goes_to[i] = -1
+    return gain if moves else 0.0
+
+
+@bare
+def move_chunklets(
+    rows, chunk_span, chunk_rows, cluster_of, model, tolerance, margin, state, scratch
+):
+    """Gather each chunklet (rows tied by must-links) that is scattered in one cluster. state: OUT.
+
+    One that is together already is a chain without cannot-links: see ``swap_chains``. Returns
+    (gain, moves).
+    """
+    total = 0.0
+    n_moves = 0
+    for c in range(chunk_span.shape[0] - 1):
+        size = chunk_span[c + 1] - chunk_span[c]
+        for to in range(state.counts.shape[0]):
+            scattered = False
+            n = 0
+            for u in range(size):
+                i = chunk_rows[chunk_span[c] + u]
+                scattered |= state.labels[i] != state.labels[chunk_rows[chunk_span[c]]]
+                if state.labels[i] != to:
+                    scratch.members[n] = i
+                    n += 1
+            if scattered:
+                for u in range(n):
+                    scratch.goes_to[scratch.members[u]] = to
+                gain = try_together(rows, cluster_of, model, tolerance, n, margin, state, scratch)
+                total += gain
+                n_moves += gain > 0.0
+    return total, n_moves
+
+
+@inlined
+def gather_chain(rows, state, start, r, s, with_cannot, limit, stamp, scratch):
+    """The rows of r and s that hang together with ``start`` by statements that hold now.
+
+    Must-links inside a cluster and, with_cannot, cannot-links between r and s: swapping the two
+    clusters along such a chain keeps them all. scratch.members, scratch.seen: OUT. Returns the
+    length, or limit + 1 for a longer chain, all of which is marked as seen.
+    """
+    n = 1
+    head = 0
+    scratch.members[0] = start
+    scratch.seen[start] = stamp
+    while head < n:
+        i = scratch.members[head]
+        head += 1
+        for t in range(rows.span[i], rows.span[i + 1]):
+            j = rows.partner[t]
+            if j < 0 or scratch.seen[j] == stamp:
+                continue
+            if rows.tie[t] > 0:
+                tied = state.labels[j] == state.labels[i]
+            else:
+                other = r + s - state.labels[i]
+                tied = with_cannot and rows.tie[t] < 0 and state.labels[j] == other
+            if tied:
+                scratch.seen[j] = stamp
+                scratch.members[n] = j
+                n += 1
+    return min(n, limit + 1)
+
+
+@bare
+def swap_chains(
+    rows, order, cluster_of, model, tolerance, with_cannot, limit, margin, state, scratch
+):
+    """Swap two clusters along chains of statements that hold (Kempe chains). state: OUT.
+
+    Chains longer than ``limit`` are left alone. Returns (gain, moves).
+    """
+    n_clusters = state.counts.shape[0]
+    total = 0.0
+    n_moves = 0
+    stamp = 0
+    scratch.seen[:] = 0
+    for r in range(n_clusters):
+        for s in range(r + 1, n_clusters):
+            stamp += 1
+            for t in range(order.shape[0]):
+                i = order[t]
+                own = state.labels[i]
+                if scratch.seen[i] == stamp or (own != r and own != s):
+                    continue
+                n = gather_chain(rows, state, i, r, s, with_cannot, limit, stamp, scratch)
+                if n == 1 or n > limit:
+                    continue
+                for u in range(n):
+                    j = scratch.members[u]
+                    scratch.goes_to[j] = r + s - state.labels[j]
+                gain = try_together(rows, cluster_of, model, tolerance, n, margin, state, scratch)
+                total += gain
+                n_moves += gain > 0.0
+    return total, n_moves
+
+
+@bare
+def move_together(
+    rows, order, chunk_span, chunk_rows, cluster_of, model, tolerance, limit,
+    margin, state, scratch,
+):  # fmt: skip
+    """Kempe chains, chains of must-links, scattered chunklets: the first kind that gains.
+
+    The simple moves that may follow are cheaper than the kinds that are left. state: OUT. Returns
+    (gain, moves).
+    """
+    for with_cannot in (True, False):
+        gain, n_moves = swap_chains(
+            rows, order, cluster_of, model, tolerance, with_cannot, limit, margin, state, scratch
+        )
+        if n_moves > 0:
+            return gain, n_moves
+    return move_chunklets(
+        rows, chunk_span, chunk_rows, cluster_of, model, tolerance, margin, state, scratch
+    )
+
+
+# To the end
+
+
+@jit
+def is_known(known, value, counts, sorted_counts):
+    """Whether a partition has the objective and the sizes of one of ``known`` (P, 1 + K)."""
+    n_clusters = counts.shape[0]
+    for p in range(known.shape[0]):
+        if abs(known[p, 0] - value) <= 1e-9 * (1.0 + abs(value)):
+            sorted_counts[:] = np.sort(counts)
+            same = True
+            for k in range(n_clusters):
+                same &= known[p, 1 + k] == sorted_counts[k]
+            if same:
+                return True
+    return False
+
+
+@jit
+def climb(
+    rows, order, chunk_span, chunk_rows, known, cluster_of, model, value, tolerance, patience,
+    limit, margin, state, scratch,
+):  # fmt: skip
+    """Move rows one by one and together until no move gains above tolerance. state: OUT.
+
+    Rows that would have lost more than ``patience``, and whose partners stayed, are looked at only
+    when nothing else gains. Ends early at a partition that is ``known`` (P, 1 + K: objectives, and
+    sizes in ascending order): those are the ends of such climbs. Returns the objective, from
+    ``value`` at the beginning.
+    """
+    for _ in range(MOST_ROUNDS):
+        gain, n_moves, _ = sweep(
+            rows, order, cluster_of, model, tolerance, patience, margin, state, scratch
+        )
+        value += gain
+        if n_moves > 0:
+            continue
+        if is_known(known, value, state.counts, scratch.counts):
+            break
+        gain, n_moves, _ = sweep(
+            rows, order, cluster_of, model, tolerance, np.inf, margin, state, scratch
+        )
+        value += gain
+        if n_moves > 0:
+            continue
+        gain, n_moves = move_together(
+            rows, order, chunk_span, chunk_rows, cluster_of, model, tolerance, limit,
+            margin, state, scratch,
+        )  # fmt: skip
+        value += gain
+        if n_moves == 0:
+            break
+    return value
