@@ -43,11 +43,13 @@ class Prepared(NamedTuple):
     seed: int
 
 
-def prepare(model: Any, X: Any, y: Any, side: SideInformation | None) -> Prepared:
-    """Check parameters and data, and join ``y`` and ``side``."""
+def prepare(
+    model: Any, X: Any, y: Any, side: SideInformation | None, *, reset: bool = True
+) -> Prepared:
+    """Check parameters and data, and join ``y`` and ``side``; reset: X decides on the features."""
     model._validate_params()
     index = side.index if isinstance(side, SideInformation) else None
-    X = check_x(model, X, reset=True, index=index)
+    X = check_x(model, X, reset=reset, index=index)
     side = check_side(X, y, side)
     check_kinds(model, side)
     # None is numpy's global generator, as in all of scikit-learn.

@@ -105,7 +105,7 @@ def test_bound_is_that_of_the_definition(weights, how):
     )  # fmt: skip
     # One iteration from a partition; then the bound with the memberships that it gives.
     start = from_labels(truth % T, 60, T)
-    theta = steps.update(problem, *steps._begin(problem, start))
+    theta = steps.update(problem, *steps.begin(problem, start))
     state = steps.State.new(60)
     step = steps.memberships(problem, theta, state, None)
 
@@ -547,7 +547,7 @@ def test_restarts_are_chosen_by_the_bound():
     problem = many._problem(as_blocks(X), SideInformation.empty(len(X)))
     starts = many._starts(problem, SideInformation.empty(len(X)), rng)
     options = {"potential": "potts", "max_iter": 500, "tol": 1e-6}
-    bounds = [steps.run(problem, start, **options).objective for start, _ in starts]
+    bounds = [steps.run(problem, start, **options).objective for start, *_ in starts]
     assert len(set(np.round(bounds, 6))) > 1
     assert many.objective_ == max(bounds)
 

@@ -78,9 +78,10 @@ def log_density_diag(X, shift, centers, precision, constant, out, tile):
 
 
 @jit
-def memberships(scores, held, phi, labels):
+def memberships(scores, held, floor, phi, labels):
     """Softmax over the components; returns the sum of log sum exp over the rows.
 
+    Components whose score is lower than the best by more than floor (negative) get nothing.
     phi (T, n), may be scores itself; labels (n): OUT, ties to the lowest. Rows that are held
     (positions, ascending) get phi 0 and are not in the sum.
     """
@@ -106,7 +107,7 @@ def memberships(scores, held, phi, labels):
             out = phi[k, start : start + n_here]
             for r in range(n_here):
                 gap = row[r] - best[r]
-                share = np.exp(gap) if gap > FLOOR else 0.0
+                share = np.exp(gap) if gap > floor else 0.0
                 out[r] = share
                 total[r] += share
         for r in range(n_here):
@@ -262,15 +263,20 @@ def field(i, stop, said, vocabulary, phi, sums, potential, is_potts, near, cost)
 
 
 @jit
-def sweep(scores, said, vocabulary, potential, is_potts, phi, sums, near, cost):
-    """Give every row, in order, its best memberships given all others. phi, sums: IN/OUT."""
-    n, n_components = scores.shape
-    for i in range(n):
+def sweep(scores, order, said, vocabulary, potential, is_potts, phi, sums, near, cost):
+    """Give some rows, one after the other, their best memberships given all others.
+
+    scores are those of the rows in order. phi, sums (of all rows): IN/OUT.
+    """
+    n_components = scores.shape[1]
+    n = phi.shape[0]
+    for p in range(order.shape[0]):
+        i = order[p]
         add_row(i, -1.0, said, vocabulary, phi, sums)
         field(i, n, said, vocabulary, phi, sums, potential, is_potts, near, cost)
         best = -np.inf
         for k in range(n_components):
-            cost[k] = scores[i, k] - cost[k]
+            cost[k] = scores[p, k] - cost[k]
             best = max(best, cost[k])
         total = 0.0
         for k in range(n_components):

@@ -28,9 +28,9 @@ Departures from the paper, each settled by measurement; ``as_published`` takes b
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +48,7 @@ from sidelight._validation import (
     check_x,
     prepare,
 )
-from sidelight.blocks import Block, Blocks, as_blocks
+from sidelight.blocks import Block, Blocks, as_blocks, one_blas_thread
 from sidelight.models._base import SideClusterer, name_clusters
 from sidelight.models._bayesian_run import (
     Problem,
@@ -69,6 +69,8 @@ from sidelight.models._bayesian_start import (
     from_model,
     start_centers,
 )
+from sidelight.models._bayesian_stochastic import StepSizes, run_stochastic
+from sidelight.models._bayesian_stream import Arrival, Stream, advance
 from sidelight.models._couplings import Couplings, Strength
 from sidelight.models._emissions import EMISSIONS, Emission, make, of_components
 from sidelight.side import SideInformation
@@ -135,7 +137,20 @@ class BayesianMixture(SideClusterer):
     max_iter : int, default=500
         The limit on the iterations of one start.
     tol : float, default=1e-6
-        A start has converged when an iteration gains less than this per row.
+        A start has converged when an iteration gains less than this per row; with ``batch_size``
+        when an epoch does, by the estimate of its batches.
+    batch_size : int, optional
+        Rows per step of stochastic variational inference, for data of which a few passes are all
+        that there is time for: the posteriors move after every batch, ``max_iter`` counts epochs
+        over all rows, and an ordinary iteration ends it. By default, and where there are no more
+        rows than this, all iterations are ordinary ones, over all rows.
+    learning_offset, learning_decay : float, default=1.0, 0.6
+        The step after batch t has the size (t + offset)^-decay, both in ``fit`` with a
+        ``batch_size`` and in ``partial_fit``, where t is the number of rows so far in batches of
+        the present size. The decay is above 0.5 and at most 1.
+    total_samples : int, optional
+        For ``partial_fit`` the number of rows that the posteriors speak for; by default as many as
+        there were so far. Give it when the same rows come several times.
     random_state : int, Generator or RandomState, optional
         Source of the starts.
 
@@ -171,6 +186,11 @@ n_features)
         after each iteration since that potential was last computed.
     n_iter_ : int
         Iterations of the best start.
+    epoch_bounds_ : ndarray
+        With ``batch_size`` the estimate of the bound from the batches of each epoch; noisy, so that
+        it may fall. ``history_`` then is of the ordinary iteration at the end. Else empty.
+    n_samples_seen_ : int
+        The rows so far, in ``fit`` and all calls of ``partial_fit`` since.
     result_ : ClusterResult
         All of this, with the broken statements and where it came from.
 
@@ -252,6 +272,10 @@ n_features)
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
+        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
+        "learning_offset": [Interval(Real, 0, None, closed="left")],
+        "learning_decay": [Interval(Real, 0.5, 1.0, closed="right")],
+        "total_samples": [Interval(Integral, 1, None, closed="left"), None],
         "random_state": ["random_state", np.random.Generator],
     }
 
@@ -271,6 +295,10 @@ n_features)
         n_init: int = 3,
         max_iter: int = 500,
         tol: float = 1e-6,
+        batch_size: int | None = None,
+        learning_offset: float = 1.0,
+        learning_decay: float = 0.6,
+        total_samples: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
@@ -286,6 +314,10 @@ n_features)
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.batch_size = batch_size
+        self.learning_offset = learning_offset
+        self.learning_decay = learning_decay
+        self.total_samples = total_samples
         self.random_state = random_state
 
     @classmethod
@@ -315,7 +347,64 @@ n_features)
         -------
         self
         """
-        X, side, seed = prepare(self, X, y, side)
+        return self._fit(*prepare(self, X, y, side))
+
+    @with_callbacks
+    def partial_fit(self, X: Any, y: Any = None, *, side: SideInformation | None = None) -> Self:
+        """Go on with more rows, which need not be kept: a step of stochastic inference.
+
+        The first batch is fitted as by ``fit``, and gives the prior its scale: it should be large,
+        and reach as far as the data will. A cluster that comes later is found inside that range;
+        far outside, rows are taken for distant members of the clusters that there are. A model
+        that was fitted goes on from there.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of shape (n_samples, n_features)
+            The rows of this batch.
+        y : array of shape (n_samples,), optional
+            Partial labels of these rows, −1 (or None, NaN) where unknown; joined to ``side``.
+        side : SideInformation, optional
+            Statements about these rows. Labels are remembered by their class; pairs are about rows
+            of the same batch.
+
+        Returns
+        -------
+        self
+            ``labels_`` and ``result_`` are about this batch; ``objective_`` is an estimate of the
+            bound from this batch, and ``history_`` has this number alone.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sidelight import BayesianMixture
+        >>> rng = np.random.default_rng(0)
+        >>> model = BayesianMixture(5, random_state=0)
+        >>> for _ in range(20):
+        ...     truth = rng.integers(2, size=100)
+        ...     model = model.partial_fit(rng.normal(size=(100, 2)) + 6 * truth[:, None])
+        >>> model.n_clusters_, model.n_samples_seen_
+        (2, 2000)
+        """
+        if not hasattr(self, "_stream"):
+            return self._fit(*prepare(self, X, y, side))
+        X, side, seed = prepare(self, X, y, side, reset=False)
+        check_readable(as_blocks(X), self._emission, side.index)
+        problem = self._problem_of(as_blocks(X), SideInformation.empty(0), self._emission)
+        arrival = advance(
+            self._stream,
+            problem,
+            self._theta,
+            X,
+            side,
+            strength=self._strength(),
+            potential=self.potential,
+            step_sizes=StepSizes(self.learning_offset, self.learning_decay),
+            total=self.total_samples,
+        )
+        return self._publish_arrival(arrival, side, seed)
+
+    def _fit(self, X: Any, side: SideInformation, seed: int) -> Self:
         rows = as_blocks(X)
         problem = self._problem(rows, side)
         best, emission = self._best_run(problem, side, np.random.default_rng(seed))
@@ -324,8 +413,9 @@ n_features)
                 f"the best start had not converged after max_iter={self.max_iter} iterations; "
                 "raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
+        self._stream = Stream.after(best, problem, side, self._strength())
         return self._publish_run(best, emission, side, seed)
 
     def predict(self, X: Any) -> NDArray[np.int32]:
@@ -345,7 +435,7 @@ n_features)
         nobody = np.empty(0, dtype=np.int64)
 
         def use(block: Block, scores: Floats) -> None:
-            kernels.memberships(scores, nobody, scores, block.of(labels))
+            kernels.memberships(scores, nobody, kernels.FLOOR, scores, block.of(labels))
 
         log_densities(rows, self._emission, self._of_clusters(), use)
         return self._cluster_number[labels]
@@ -368,7 +458,7 @@ n_features)
 
         def use(block: Block, scores: Floats) -> None:
             labels = np.empty(scores.shape[1], dtype=np.int32)
-            kernels.memberships(scores, nobody, scores, labels)
+            kernels.memberships(scores, nobody, kernels.FLOOR, scores, labels)
             block.of(shares)[:, self._cluster_number] = scores.T
 
         log_densities(rows, self._emission, self._of_clusters(), use)
@@ -400,40 +490,43 @@ n_features)
         tags.input_tags.sparse = True
         return tags
 
-    def _problem(self, rows: Blocks, side: SideInformation) -> Problem:
+    def _strength(self) -> Strength:
         cannot = self.side_weight if self.cannot_weight is None else self.cannot_weight
-        strength = Strength(self.side_weight, cannot, per_label=self.statements == "observed")
-        couplings = Couplings.of(side, strength)
+        return Strength(self.side_weight, cannot, per_label=self.statements == "observed")
+
+    def _problem(self, rows: Blocks, side: SideInformation) -> Problem:
+        names = getattr(self, "feature_names_in_", None)
+        emission = make(self.emission, rows, self.prior, self.n_components, names)
+        check_readable(rows, emission, side.index)
+        return self._problem_of(rows, side, emission)
+
+    def _problem_of(self, rows: Blocks, side: SideInformation, emission: Emission) -> Problem:
+        couplings = Couplings.of(side, self._strength())
         concentration = self.concentration
         if self.weights == "dirichlet_process":
             weights = partial(stick_breaking, concentration=concentration or 1.0)
         else:
             concentration = concentration or 1.0 / self.n_components
             weights = partial(finite_dirichlet, concentration=concentration)
-        names = getattr(self, "feature_names_in_", None)
-        emission = make(self.emission, rows, self.prior, self.n_components, names)
-        check_readable(rows, emission, side.index)
         near = as_blocks(rows.take(couplings.rows))
         return Problem(rows, near, couplings, emission, weights, self.statements == "field")
 
     def _starts(
         self, problem: Problem, side: SideInformation, rng: np.random.Generator
-    ) -> Iterator[tuple[Start, Emission]]:
-        """Where each run begins, and the emission with the prior that belongs to it."""
+    ) -> Iterator[tuple[Start, Emission, np.random.Generator]]:
+        """Where each run begins, the emission with the prior that belongs to it, and chance."""
         if not isinstance(self.init, str):
             if hasattr(self.init, "fit"):
-                yield from_model(self.init, self.n_components), problem.emission
+                given = from_model(self.init, self.n_components)
             else:
-                yield (
-                    from_labels(self.init, problem.rows.n_samples, self.n_components),
-                    problem.emission,
-                )
+                given = from_labels(self.init, problem.rows.n_samples, self.n_components)
+            yield given, problem.emission, rng
             return
         for child in rng.spawn(self.n_init):
             seeds = side if self.init == "seeded" else SideInformation.empty(side.n_samples)
             centers = start_centers(problem.rows, seeds, problem.emission, self.n_components, child)
             emission = problem.emission.with_centers(centers)
-            yield from_centers(centers, emission, self.n_components), emission
+            yield from_centers(centers, emission, self.n_components), emission, child
 
     def _best_run(
         self, problem: Problem, side: SideInformation, rng: np.random.Generator
@@ -443,7 +536,8 @@ n_features)
         fit = self._init_callback_context(max_subtasks=n_starts)
         fit.call_on_fit_task_begin(estimator=self)
         best: tuple[Run, Emission] | None = None
-        for begin, emission in self._starts(problem, side, rng):
+        ascend = self._ascent(problem.rows.n_samples)
+        for begin, emission, chance in self._starts(problem, side, rng):
             start = fit.subcontext(task_name="start", max_subtasks=self.max_iter)
             start.call_on_fit_task_begin(estimator=self)
 
@@ -452,14 +546,16 @@ n_features)
                 iteration.call_on_fit_task_begin(estimator=self)
                 return bool(iteration.call_on_fit_task_end(estimator=self))
 
-            found = run(
-                problem._replace(emission=emission),
-                begin,
-                potential=self.potential,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                each_iteration=each_iteration,
-            )
+            with one_blas_thread():  # set once, not for every pass over the blocks
+                found = ascend(
+                    problem._replace(emission=emission),
+                    begin,
+                    chance,
+                    potential=self.potential,
+                    max_iter=self.max_iter,
+                    tol=self.tol,
+                    each_iteration=each_iteration,
+                )
             if best is None or found.objective > best[0].objective:
                 best = found, emission
             if start.call_on_fit_task_end(estimator=self):
@@ -468,19 +564,48 @@ n_features)
         assert best is not None
         return best
 
+    def _ascent(self, n_samples: int) -> Callable[..., Run]:
+        """How a run is done: in batches if there is more than one of them."""
+        if self.batch_size is None or self.batch_size >= n_samples:
+            return lambda problem, begin, _, **options: run(problem, begin, **options)
+        return partial(
+            run_stochastic,
+            batch_size=self.batch_size,
+            step_sizes=StepSizes(self.learning_offset, self.learning_decay),
+        )
+
     def _publish_run(self, best: Run, emission: Emission, side: SideInformation, seed: int) -> Self:
         present = np.flatnonzero(np.bincount(best.labels, minlength=self.n_components))
         labels = np.searchsorted(present, best.labels)
         order, names = name_clusters(side, labels, len(present))
+        self._emission = emission
+        self._show(best.theta, present, order)
+        self.epoch_bounds_ = np.array(best.estimates)
+        return self._publish(self._cluster_number[labels], names, best, side, seed)
+
+    def _publish_arrival(self, arrival: Arrival, side: SideInformation, seed: int) -> Self:
+        self._stream = arrival.stream
+        # A component is a cluster if it holds a row of this batch, or a row's worth of all.
+        here = np.bincount(arrival.labels, minlength=self.n_components) > 0
+        mass = arrival.stream.n_rows * arrival.stream.averages.statistics[0]
+        present = np.flatnonzero(here | (mass >= 1.0))
+        votes = arrival.stream.groups.as_side(self.n_components)[present]
+        order, names = name_clusters(votes, np.arange(len(present)), len(present))
+        self._show(arrival.theta, present, order)
+        labels = self._cluster_number[np.searchsorted(present, arrival.labels)]
+        step = _Step(arrival.bound, [arrival.bound], arrival.stream.n_batches)
+        return self._publish(labels, names, step, side, seed)
+
+    def _show(self, theta: Theta, present: NDArray[Any], order: NDArray[np.int64]) -> None:
+        """Leave what is told of clusters, in their order, and what `predict` needs."""
         number = np.empty(len(order), dtype=np.int32)
         number[order] = np.arange(len(order))
-        self._emission, self._theta = emission, best.theta
-        self._present, self._cluster_number = present, number
-        self.weights_ = best.theta.weights.mean[present[order]]
-        shown = emission.parameters(of_components(best.theta.components, present[order]))
+        self._theta, self._present, self._cluster_number = theta, present, number
+        self.n_samples_seen_ = self._stream.n_rows
+        self.weights_ = theta.weights.mean[present[order]]
+        shown = self._emission.parameters(of_components(theta.components, present[order]))
         for name, value in shown.items():
             setattr(self, f"{name}_", value)
-        return self._publish(number[labels], names, best, side, seed)
 
     def _of_clusters(self) -> Theta:
         """Theta of the components that hold rows, in the order of the components.
@@ -496,3 +621,11 @@ n_features)
         rows = as_blocks(check_x(self, X, reset=False))
         check_readable(rows, self._emission, None)
         return rows
+
+
+class _Step(NamedTuple):
+    """What is told of one step of `partial_fit`."""
+
+    objective: float
+    history: list[float]
+    n_iter: int

@@ -5,7 +5,7 @@ neighbours, a sweep for the others), evaluates the bound, and updates the poster
 and weights. Memberships of rows without neighbours follow from the parameters and are never kept.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from scipy.special import betaln, digamma, gammaln, logsumexp, softmax
 
 from sidelight._kernels import bayesian_mixture as kernels
 from sidelight.blocks import Block, Blocks
-from sidelight.models._couplings import Couplings
+from sidelight.models._couplings import Couplings, SomeCouplings
 from sidelight.models._emissions import Emission, Posterior, Statistics
 
 Floats = NDArray[np.float64]
@@ -27,15 +27,17 @@ class Problem(NamedTuple):
     """All that is fixed during a fit. ``near`` are the rows with neighbours, gathered once.
 
     ``is_field``: statements are the paper's random field, in which rows with neighbours have no
-    mixture weight of their own, and only the others count for the weights.
+    mixture weight of their own, and only the others count for the weights. ``floor``: components
+    that are less likely than the best by more than this, in nats (negative), get nothing of a row.
     """
 
     rows: Blocks
     near: Blocks
-    couplings: Couplings
+    couplings: Couplings | SomeCouplings
     emission: Emission
     weights: "Callable[[Floats], Weights]"
     is_field: bool
+    floor: float = kernels.FLOOR
 
 
 class Weights(NamedTuple):
@@ -62,6 +64,9 @@ class Run(NamedTuple):
     history: list[float]
     n_iter: int
     converged: bool
+    step: "Step"
+    near_phi: Floats
+    estimates: Sequence[float] = ()
 
 
 def stick_breaking(mass: Floats, concentration: float) -> Weights:
@@ -110,10 +115,10 @@ def run(
     computed anew, until nothing happens any more. Bounds with different V cannot be compared, so
     ``history`` is that of the last V.
     """
-    theta = update(problem, *_begin(problem, start))
+    theta = update(problem, *begin(problem, start))
     state = State.new(problem.rows.n_samples)
     is_potts = potential == "potts" or not len(problem.couplings.rows)
-    V = None if is_potts else _potential(problem, theta)
+    V = None if is_potts else potential_between(problem, theta)
     history: list[float] = []
     n_iter, converged, stop = 0, False, False
     while True:
@@ -126,12 +131,13 @@ def run(
         if stop or converged:
             break
         if settled:
-            V, history = _potential(problem, theta), []
+            V, history = potential_between(problem, theta), []
         else:
             theta = update(problem, step.mass, step.statistics)
     if len(problem.couplings.rows):
         state.labels[problem.couplings.rows] = state.near_phi.argmax(axis=1)
-    return Run(state.labels, theta, history[-1], history, n_iter, converged)
+    objective = history[-1]
+    return Run(state.labels, theta, objective, history, n_iter, converged, step, state.near_phi)
 
 
 def _without_rounding(bound: float, history: list[float]) -> float:
@@ -163,7 +169,18 @@ class Step(NamedTuple):
 
 
 def memberships(problem: Problem, theta: Theta, state: State, V: Floats | None) -> Step:
-    """Give every row its best memberships; state: OUT."""
+    """Give every row its best memberships, and say what the bound is now; state: OUT."""
+    step = expected(problem, theta, state, V)
+    return step._replace(bound=step.bound - divergence(problem, theta))
+
+
+def divergence(problem: Problem, theta: Theta) -> float:
+    """KL(posterior || prior) of components and weights."""
+    return float(problem.emission.divergence(theta.components).sum()) + theta.weights.divergence
+
+
+def expected(problem: Problem, theta: Theta, state: State, V: Floats | None) -> Step:
+    """Give every row its best memberships; the bound is that of the rows alone. state: OUT."""
     near = problem.couplings.rows
     n_components = len(theta.weights.log)
     scores = np.empty((len(near), n_components))
@@ -175,7 +192,7 @@ def memberships(problem: Problem, theta: Theta, state: State, V: Floats | None) 
         held = near[a:b] - block.start
         scores[a:b] = here[:, held].T
         here += log_weights
-        bound = kernels.memberships(here, held, here, block.of(state.labels))
+        bound = kernels.memberships(here, held, problem.floor, here, block.of(state.labels))
         return bound, *problem.emission.statistics(block.X, here)
 
     bound, *sums = problem.rows.sum(statistics, None)
@@ -195,7 +212,6 @@ def memberships(problem: Problem, theta: Theta, state: State, V: Floats | None) 
         )
         sums = [a + b for a, b in zip(sums, of_near, strict=True)]
         mass = mass if problem.is_field else sums[0]
-    bound -= float(problem.emission.divergence(theta.components).sum()) + theta.weights.divergence
     return Step(float(bound), mass, tuple(sums))
 
 
@@ -224,20 +240,20 @@ def row_evidence(scores: Floats) -> Floats:
     return evidence
 
 
-def _begin(problem: Problem, start: Start) -> tuple[Floats, Statistics]:
+def begin(problem: Problem, start: Start) -> tuple[Floats, Statistics]:
     """Masses and statistics of the memberships that a start proposes."""
 
     def statistics(block: Block, _: None) -> Statistics:
         scores = start(block)
         labels = np.empty(scores.shape[1], dtype=np.int32)
-        kernels.memberships(scores, _NOBODY, scores, labels)
+        kernels.memberships(scores, _NOBODY, kernels.FLOOR, scores, labels)
         return problem.emission.statistics(block.X, scores)
 
     sums = problem.rows.sum(statistics, None)
     return sums[0], sums
 
 
-def _potential(problem: Problem, theta: Theta) -> Floats:
+def potential_between(problem: Problem, theta: Theta) -> Floats:
     """V by the symmetric KL divergence; on average 1 nat per nat, except in the paper's field."""
     V = problem.emission.symmetric_divergence(theta.components)
     if problem.is_field or len(V) == 1:

@@ -43,8 +43,14 @@ class Couplings(NamedTuple):
     vocabulary: Ints
 
     @classmethod
-    def of(cls, side: SideInformation, strength: Strength) -> "Couplings":
-        """The couplings that the statements of ``side`` imply."""
+    def of(
+        cls, side: SideInformation, strength: Strength, memory: "Memory | None" = None
+    ) -> "Couplings":
+        """The couplings that the statements of ``side`` imply.
+
+        With a memory every row of which something is said is kept, as the next ones may need it;
+        the rows of the memory come after those of ``side``.
+        """
         said = side.statements
         said = said.take(said.binding)
         # Sorted by everything, so that the order of the statements does not change a bit.
@@ -53,9 +59,11 @@ class Couplings(NamedTuple):
         cannot = said.weight * nats(
             side, said, strength.cannot, "cannot_weight", strength.per_label
         )
-        labels = _Labels.of(side, said, must, cannot, per_label=strength.per_label)
-        graph = _pair_graph(side.n_samples, said, must, cannot)
-        rows = np.union1d(labels.rows_with_neighbours(), np.flatnonzero(np.diff(graph.indptr)))
+        labels = _Labels.of(side, said, must, cannot, memory, per_label=strength.per_label)
+        n_remembered = 0 if memory is None else len(memory.phi)
+        graph = _pair_graph(side.n_samples + n_remembered, said, must, cannot)
+        rows = labels.rows_with_neighbours() if memory is None else labels.all_rows()
+        rows = np.union1d(rows, np.flatnonzero(np.diff(graph.indptr)))
         return cls(rows, (*labels.of_rows(rows), *graph.of_rows(rows)), labels.vocabulary)
 
     def sums(self, phi: Floats) -> tuple[Floats, ...]:
@@ -78,14 +86,91 @@ class Couplings(NamedTuple):
 
         ``potential`` is V, None for Potts. No update lowers the bound.
         """
-        n_components = phi.shape[1]
-        V = np.zeros((0, 0)) if potential is None else potential
-        given = (scores, self.said, self.vocabulary, V, potential is None, phi)
-        sums, scratch = self.sums(phi), (np.empty(n_components), np.empty(n_components))
-        kernels.sweep(*given, sums, *scratch)
-        nothing = tuple(np.zeros_like(table) for table in sums)
-        bound: float = kernels.part_of_bound(*given, nothing, *scratch)
+        self.sweep_some(np.arange(len(phi)), scores, phi, self.sums(phi), potential)
+        return self.part_of_bound(scores, phi, potential)
+
+    def sweep_some(
+        self,
+        which: Ints,
+        scores: Floats,
+        phi: Floats,
+        sums: tuple[Floats, ...],
+        potential: Floats | None,
+    ) -> None:
+        """Update some rows, given all others; scores are theirs. phi, sums: IN/OUT."""
+        kernels.sweep(
+            scores, which, self.said, self.vocabulary, *_as_kernels_take(potential), phi, sums,
+            *_scratch(phi),
+        )  # fmt: skip
+
+    def part_of_bound(self, scores: Floats, phi: Floats, potential: Floats | None) -> float:
+        """Expected scores plus entropy, less what the statements cost."""
+        n_vocabularies = int(self.vocabulary.max(initial=-1)) + 1
+        sizes = (*(len(self.vocabulary),) * 3, n_vocabularies)
+        nothing = tuple(np.zeros((size, phi.shape[1])) for size in sizes)
+        bound: float = kernels.part_of_bound(
+            scores, self.said, self.vocabulary, *_as_kernels_take(potential), phi, nothing,
+            *_scratch(phi),
+        )  # fmt: skip
         return bound
+
+    def cost(self, phi: Floats, potential: Floats | None) -> float:
+        """What the statements cost."""
+        # With log phi for scores, expected scores and entropy are each other's negative.
+        return -self.part_of_bound(np.log(np.maximum(phi, 1e-300)), phi, potential)
+
+
+class SomeCouplings(NamedTuple):
+    """A few of the coupled rows, which move while all others stay: those of a batch.
+
+    ``rows`` are their places in the batch, ``which`` among the coupled rows; ``phi`` and ``sums``
+    are of all coupled rows, and follow what happens to these.
+    """
+
+    rows: Ints
+    which: Ints
+    whole: Couplings
+    phi: Floats
+    sums: tuple[Floats, ...]
+
+    def sweep(self, scores: Floats, phi: Floats, potential: Floats | None) -> float:
+        """Update phi row by row (IN/OUT); returns expected scores plus entropy."""
+        self.whole.sweep_some(self.which, scores, self.phi, self.sums, potential)
+        phi[:] = self.phi[self.which]
+        log = np.log(np.maximum(phi, 1e-300))
+        return float((phi * (scores - log)).sum())
+
+
+class Memory(NamedTuple):
+    """What was said about rows that are gone: for each class the memberships of its rows.
+
+    A row of another batch feels the sum over a group; so a group is remembered as one row, with the
+    mean membership and the strength of all. There are three per class: of its labels as far as
+    they attract, as far as they repel, and of what was said not to be in it.
+    """
+
+    keys: tuple[tuple[str | None, Any], ...]  # (vocabulary, class) of each remembered row
+    role: NDArray[np.int64]  # 0 attract, 1 repel, 2 deny
+    strength: Floats
+    phi: Floats
+
+    @classmethod
+    def of_tables(cls, keys: Any, tables: tuple[Floats, ...]) -> "Memory":
+        """From the sums of memberships times strengths, (classes, T): attract, repel, deny."""
+        stacked = np.concatenate(tables)
+        strength = stacked.sum(axis=1)
+        kept = np.flatnonzero(strength > 0)
+        role, place = np.divmod(kept, max(len(keys), 1))
+        phi = stacked[kept] / strength[kept, None]
+        return cls(tuple(keys[c] for c in place), role, strength[kept], phi)
+
+
+def _as_kernels_take(potential: Floats | None) -> tuple[Floats, bool]:
+    return (np.zeros((0, 0)), True) if potential is None else (potential, False)
+
+
+def _scratch(phi: Floats) -> tuple[Floats, Floats]:
+    return np.empty(phi.shape[1]), np.empty(phi.shape[1])
 
 
 def nats(
@@ -135,6 +220,7 @@ class _Labels(NamedTuple):
         said: Statements,
         must: Floats,
         cannot: Floats,
+        memory: Memory | None,
         *,
         per_label: bool,
     ) -> "_Labels":
@@ -150,6 +236,18 @@ class _Labels(NamedTuple):
         negative_row, negative, deny, _ = _merged(
             said.i[is_negative], column[is_negative], cannot[is_negative], cannot[is_negative]
         )
+        if memory is not None:
+            names = [_key(side, *divmod(int(key), n_classes)) for key in keys]
+            vocabulary, column_of = _with_memory(names, memory)
+            rows = side.n_samples + np.arange(len(column_of))
+            says, denies = memory.role < 2, memory.role == 2
+            row = np.append(row, rows[says])
+            positive = np.append(positive, column_of[says])
+            must = np.append(must, np.where(memory.role == 0, memory.strength, 0.0)[says])
+            repel = np.append(repel, np.where(memory.role == 1, memory.strength, 0.0)[says])
+            negative_row = np.append(negative_row, rows[denies])
+            negative = np.append(negative, column_of[denies])
+            deny = np.append(deny, memory.strength[denies])
         if per_label:
             must = must / _root_of_mean_group(vocabulary, positive, must)[positive]
             group = _root_of_mean_group(vocabulary, positive, repel)
@@ -170,6 +268,10 @@ class _Labels(NamedTuple):
         negative = (self.negative > 0) & (said[self.negative_column] > 0)
         return np.union1d(self.row[felt], self.negative_row[negative])
 
+    def all_rows(self) -> Ints:
+        """Rows of which anything is said."""
+        return np.union1d(self.row, self.negative_row)
+
     def of_rows(self, rows: Ints) -> tuple[NDArray[Any], ...]:
         """The spans of some rows, and the entries that they point to."""
         first = np.isin(self.row, rows)
@@ -179,6 +281,24 @@ class _Labels(NamedTuple):
             self.cannot[first], _span(self.negative_row[second], rows),
             self.negative_column[second], self.negative[second],
         )  # fmt: skip
+
+
+def _key(side: SideInformation, vocabulary: int, class_code: int) -> tuple[str | None, Any]:
+    """What a class is called wherever it is met: its vocabulary (None: shared) and its name."""
+    name = None if vocabulary < 0 else str(side.vocabularies[vocabulary])
+    return name, side.classes[class_code]
+
+
+def _with_memory(names: list[tuple[str | None, Any]], memory: Memory) -> tuple[Ints, Ints]:
+    """The vocabulary of every class, also of those that are only remembered; the classes of these.
+
+    Python takes 1, 1.0 and True for one key; with its type a class is itself.
+    """
+    place = {(v, type(c), c): j for j, (v, c) in enumerate(names)}
+    columns = [place.setdefault((v, type(c), c), len(place)) for v, c in memory.keys]
+    vocabularies: dict[str | None, int] = {}
+    codes = [vocabularies.setdefault(v, len(vocabularies)) for v, _, _ in place]
+    return np.array(codes, dtype=np.int64), np.array(columns, dtype=np.int64)
 
 
 def _merged(row: Ints, column: Ints, *values: Floats) -> tuple[Any, ...]:
