@@ -144,10 +144,12 @@ class BayesianMixture(SideClusterer):
         that there is time for: the posteriors move after every batch, ``max_iter`` counts epochs
         over all rows, and an ordinary iteration ends it. By default, and where there are no more
         rows than this, all iterations are ordinary ones, over all rows.
-    learning_offset, learning_decay : float, default=1.0, 0.6
+    learning_offset : float, default=1.0
         The step after batch t has the size (t + offset)^-decay, both in ``fit`` with a
         ``batch_size`` and in ``partial_fit``, where t is the number of rows so far in batches of
-        the present size. The decay is above 0.5 and at most 1.
+        the present size.
+    learning_decay : float, default=0.6
+        The decay of these steps, above 0.5 and at most 1.
     total_samples : int, optional
         For ``partial_fit`` the number of rows that the posteriors speak for; by default as many as
         there were so far. Give it when the same rows come several times.
