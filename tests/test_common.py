@@ -21,6 +21,7 @@ from sidelight import (
     PartitionLevelKMeans,
     SideInformation,
     StructuralEntropyClustering,
+    StructuralEntropyTree,
 )
 from sidelight.models import SideClusterer
 from sidelight.testing import checks
@@ -32,6 +33,7 @@ MODELS = [
     MarkovAggregation(3, n_init=2),
     PartitionLevelKMeans(3),
     StructuralEntropyClustering(3),
+    StructuralEntropyTree(3),
 ]
 _SPARSE = "it takes an estimator with predict_proba and sparse X for a classifier: multi_class"
 EXPECTED_FAILURES = {  # {model name: {check name: reason}}

@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 MODULES = sorted(m.name for m in pkgutil.walk_packages(sidelight.__path__, "sidelight."))
 PARTS = [
     *("side", "blocks", "graph", "models", "metrics", "datasets", "report", "bio"),
-    *("results", "testing", "exceptions"),
+    *("results", "tree", "testing", "exceptions"),
 ]
 
 

@@ -13,13 +13,14 @@ USES = {
     "_kernels": set(),
     "side": BASE,
     "results": {"side", "report", *BASE},  # report: inside plot() and report()
+    "tree": {"side", "report", *BASE},  # report: inside plot()
     "blocks": {"_kernels", *BASE},
     "graph": {"side", "blocks", "_kernels", *BASE},
     "datasets": {"side", "blocks", *BASE},
-    "metrics": {"side", "results", "_kernels", *BASE},
+    "metrics": {"side", "results", "tree", "_kernels", *BASE},
     "_validation": {"side", "blocks", "models", *BASE},  # models: to name those that take a kind
-    "models": {"side", "blocks", "graph", "results", "_kernels", "_validation", *BASE},
-    "report": {"side", "results", "metrics", "graph", *BASE},
+    "models": {"side", "blocks", "graph", "results", "tree", "_kernels", "_validation", *BASE},
+    "report": {"side", "results", "tree", "metrics", "graph", *BASE},
     "bio": {"side", "models", *BASE},
     "testing": {"side", "blocks", "models", "metrics", "results", "_validation", "datasets", *BASE},
 }

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         MarkovAggregation,
         PartitionLevelKMeans,
         StructuralEntropyClustering,
+        StructuralEntropyTree,
     )
     from sidelight.results import ClusterResult
     from sidelight.side import SideInformation
@@ -28,6 +29,7 @@ __all__ = [
     "PartitionLevelKMeans",
     "SideInformation",
     "StructuralEntropyClustering",
+    "StructuralEntropyTree",
     "__version__",
 ]
 
@@ -39,6 +41,7 @@ _HOME = {
     "PartitionLevelKMeans": "sidelight.models",
     "SideInformation": "sidelight.side",
     "StructuralEntropyClustering": "sidelight.models",
+    "StructuralEntropyTree": "sidelight.models",
 }
 
 

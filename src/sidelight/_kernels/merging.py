@@ -13,10 +13,13 @@ from sidelight._kernels.entropy import cost, slot_of
 
 
 @jit
-def pair_gain(x, y, weight, volume, cut, costs, log_total, floor):
-    """How much the sum of costs falls if x and y merge."""
-    merged = cost(volume[x] + volume[y], cut[x] + cut[y] - 2.0 * weight, log_total, floor)
-    return costs[x] + costs[y] - merged
+def pair_gain(x, y, weight, volume, cut, costs, log_total, floor, stretching):
+    """How much the sum of costs falls if x and y merge, or if they get a node of their own."""
+    both_volume, both_cut = volume[x] + volume[y], cut[x] + cut[y] - 2.0 * weight
+    if stretching:
+        depth = log_total - np.log2(max(both_volume, floor))
+        return (costs[x] + costs[y] - both_cut) * depth
+    return costs[x] + costs[y] - cost(both_volume, both_cut, log_total, floor)
 
 
 @jit
@@ -73,7 +76,7 @@ def settle(place, heap, where, sign, gain, partner, name):
 @jit
 def find_best(
     x, start, length, near, weight, linked, relation, must_first,
-    volume, cut, costs, name, log_total, floor, lowest, sign, gain, partner,
+    volume, cut, costs, name, log_total, floor, stretching, lowest, sign, gain, partner,
 ):  # fmt: skip
     """Look for the best linked partner of module x, with a gain of ``lowest`` or more.
 
@@ -84,7 +87,7 @@ def find_best(
         if not linked[e]:
             continue
         y = near[e]
-        new_gain = pair_gain(x, y, weight[e], volume, cut, costs, log_total, floor)
+        new_gain = pair_gain(x, y, weight[e], volume, cut, costs, log_total, floor, stretching)
         if not new_gain >= lowest:
             continue
         new_sign = 0
@@ -228,25 +231,31 @@ def rename(z, x, y, new_weight, new_linked, new_relation, start, length, near, w
 def merge_modules(
     start, length, near, weight, linked, relation, end, volume, cut,
     head, following, entry_group, entry_amount, n_entries, tie_indptr, tie_group, tie,
-    log_total, floor, must_first, n_wanted, lowest,
-    parent, name, costs, sign, gain, partner, heap, where, keys, entry,
+    log_total, floor, must_first, stretching, n_wanted, lowest,
+    parent, gone, cut_then, name, costs, sign, gain, partner, heap, where, keys, entry,
 ):  # fmt: skip
     """Merge linked modules, best pair first, until no pair is left or n_wanted modules remain.
 
     The pool (near, weight, linked, relation) holds the row of module x from start[x] on and is free
     from ``end``; relation is empty unless must_first, which merges pairs with more must-links than
     cannot-links before others. A pair merges only if its gain is at least ``lowest``. parent: OUT,
-    the module into which each module went, itself if it remains. All other arrays are used up.
+    the module into which each module went, itself if it remains; gone, cut_then: OUT, the modules
+    that went, in their order, and the cut of the module that came out. All other arrays are used
+    up.
+    With ``stretching`` merged modules stay below the new one, as in a tree; costs then come in as
+    the cuts that count for single nodes (Eq. 3.12).
     Returns the number of modules and the sum of the gains.
     """
     n, n_groups = len(start), len(tie_indptr) - 1
     n_keys = rebuild_keys(head, following, entry_group, n_groups, keys, entry)
     for x in range(n):
         parent[x] = name[x] = heap[x] = where[x] = x
-        costs[x] = cost(volume[x], cut[x], log_total, floor)
+        if not stretching:
+            costs[x] = cost(volume[x], cut[x], log_total, floor)
     for x in range(n):
-        find_best(x, start, length, near, weight, linked, relation, must_first, volume,
-                  cut, costs, name, log_total, floor, lowest, sign, gain, partner)  # fmt: skip
+        find_best(x, start, length, near, weight, linked, relation, must_first, volume, cut,
+                  costs, name, log_total, floor, stretching, lowest, sign, gain,
+                  partner)  # fmt: skip
     for place in range(n // 2 - 1, -1, -1):
         sink(place, heap, where, sign, gain, partner, name)
     n_left, gained = n, 0.0
@@ -291,13 +300,14 @@ def merge_modules(
             end += 1
             s += here
             t += there
-        gained += pair_gain(x, y, between, volume, cut, costs, log_total, floor)
+        gained += pair_gain(x, y, between, volume, cut, costs, log_total, floor, stretching)
         start[y], length[y], length[x] = first, end - first, 0
         volume[y] += volume[x]
         cut[y] += cut[x] - 2.0 * between
-        costs[y] = cost(volume[y], cut[y], log_total, floor)
+        costs[y] = cut[y] if stretching else cost(volume[y], cut[y], log_total, floor)
         name[y] = min(name[x], name[y])
         parent[x] = y
+        gone[n - n_left], cut_then[n - n_left] = x, cut[y]
         n_left -= 1
         n_keys += unite_entries(x, y, head, following, entry_group, entry_amount, n_entries,
                                 n_groups, keys, entry)  # fmt: skip
@@ -312,9 +322,12 @@ def merge_modules(
                    relation)  # fmt: skip
             if partner[z] == x or partner[z] == y:
                 find_best(z, start, length, near, weight, linked, relation, must_first, volume, cut,
-                          costs, name, log_total, floor, lowest, sign, gain, partner)  # fmt: skip
+                          costs, name, log_total, floor, stretching, lowest, sign, gain,
+                          partner)  # fmt: skip
             elif linked[e]:
-                new_gain = pair_gain(y, z, weight[e], volume, cut, costs, log_total, floor)
+                new_gain = pair_gain(
+                    y, z, weight[e], volume, cut, costs, log_total, floor, stretching
+                )
                 new_sign = 0
                 if must_first:
                     new_sign = 1 if ties > 0 else (-1 if ties < 0 else 0)
@@ -327,7 +340,8 @@ def merge_modules(
             else:
                 continue
             settle(where[z], heap, where, sign, gain, partner, name)
-        find_best(y, start, length, near, weight, linked, relation, must_first, volume,
-                  cut, costs, name, log_total, floor, lowest, sign, gain, partner)  # fmt: skip
+        find_best(y, start, length, near, weight, linked, relation, must_first, volume, cut,
+                  costs, name, log_total, floor, stretching, lowest, sign, gain,
+                  partner)  # fmt: skip
         settle(where[y], heap, where, sign, gain, partner, name)
     return n_left, gained

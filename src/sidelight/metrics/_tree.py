@@ -1,18 +1,16 @@
 """How well a tree keeps the classes together."""
 
-from collections.abc import Iterator
-from typing import NamedTuple
-
 import numpy as np
 import numpy.typing as npt
 
 from sidelight.exceptions import DataError
 from sidelight.metrics._labels import as_codes
+from sidelight.tree import ClusterTree, Layout, lay_out
 
 Ints = npt.NDArray[np.int64]
 
 
-def dendrogram_purity(tree: npt.ArrayLike, labels_true: npt.ArrayLike) -> float:
+def dendrogram_purity(tree: npt.ArrayLike | ClusterTree, labels_true: npt.ArrayLike) -> float:
     """Mean purity of the smallest subtree around each pair of rows of one class.
 
     For every pair of rows of the same class: the share of that class among the leaves under their
@@ -20,8 +18,9 @@ def dendrogram_purity(tree: npt.ArrayLike, labels_true: npt.ArrayLike) -> float:
 
     Parameters
     ----------
-    tree : array-like
-        One of three forms, in which the leaves 0 ... n-1 are the rows:
+    tree : array-like or ClusterTree
+        A `sidelight.tree.ClusterTree`, or one of three forms of array, in which the leaves
+        0 ... n-1 are the rows:
 
         - a scipy linkage matrix, (n - 1, 4);
         - scikit-learn's ``children_``, (n - 1, 2): node ``n + i`` has the children ``tree[i]``;
@@ -55,7 +54,8 @@ def dendrogram_purity(tree: npt.ArrayLike, labels_true: npt.ArrayLike) -> float:
     0.5
     """
     classes = as_codes(labels_true, "labels_true")
-    nodes = _lay_out(_parents(tree, len(classes)), len(classes))
+    array = tree.parent if isinstance(tree, ClusterTree) else tree
+    nodes = lay_out(_parents(array, len(classes)), len(classes))
     by_position = np.empty_like(classes)
     by_position[nodes.start[: len(classes)]] = classes
     members = np.bincount(classes)
@@ -66,15 +66,7 @@ def dendrogram_purity(tree: npt.ArrayLike, labels_true: npt.ArrayLike) -> float:
     return total / n_pairs
 
 
-class _Nodes(NamedTuple):
-    """A tree whose leaves are so ordered that those of every node lie side by side."""
-
-    parent: Ints  # -1 for the root
-    size: Ints  # leaves under the node
-    start: Ints  # position of the first of them
-
-
-def _purity_sum(member: npt.NDArray[np.bool_], nodes: _Nodes) -> float:
+def _purity_sum(member: npt.NDArray[np.bool_], nodes: Layout) -> float:
     """Sum over one class's pairs of the purity of their lowest common ancestor."""
     running = np.concatenate(([0], np.cumsum(member)))
     count = running[nodes.start + nodes.size] - running[nodes.start]
@@ -82,49 +74,6 @@ def _purity_sum(member: npt.NDArray[np.bool_], nodes: _Nodes) -> float:
     child = nodes.parent >= 0
     in_children = np.bincount(nodes.parent[child], weights=pairs[child], minlength=len(pairs))
     return float(np.sum((pairs - in_children) * count / nodes.size))
-
-
-def _lay_out(parent: Ints, n_leaves: int) -> _Nodes:
-    """Sizes and leaf intervals of all nodes, by pointer doubling.
-
-    After r rounds ``size`` counts the leaves fewer than 2^r steps below a node, and ``start`` sums
-    the offsets of the node and its next 2^r - 1 ancestors. A spare last entry is the parent of
-    the root and of itself: it absorbs what leaves the top.
-    """
-    n = len(parent)
-    up = np.append(np.where(parent < 0, n, parent), n)
-    size = np.append((np.arange(n) < n_leaves).astype(np.int64), 0)
-    for above in _ancestors(up):
-        size += np.bincount(above, weights=size, minlength=n + 1).astype(np.int64)
-        size[n] = 0
-    start = _offsets_among_siblings(up, size)
-    for above in _ancestors(up):
-        start += start[above]
-    return _Nodes(parent, size[:-1], start[:-1])
-
-
-def _ancestors(up: Ints) -> Iterator[Ints]:
-    """Each node's ancestor 1, 2, 4, 8 ... steps up, until all are above the root."""
-    top = len(up) - 1
-    above = up
-    for _ in range(top.bit_length() + 1):
-        if (above == top).all():
-            return
-        yield above
-        above = above[above]
-    raise DataError("tree has a cycle; every node must lead up to one root.")
-
-
-def _offsets_among_siblings(up: Ints, size: Ints) -> Ints:
-    """Leaves under the siblings that come before a node."""
-    order = np.argsort(up, kind="stable")
-    before = np.cumsum(size[order]) - size[order]
-    families = up[order]
-    first = np.searchsorted(families, families)  # where the node's family begins
-    offsets = np.empty_like(size)
-    offsets[order] = before - before[first]
-    offsets[-1] = 0
-    return offsets
 
 
 def _parents(tree: npt.ArrayLike, n_leaves: int) -> Ints:

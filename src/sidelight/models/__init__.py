@@ -7,6 +7,7 @@ from sidelight.models._emissions import Emission
 from sidelight.models._markov_aggregation import MarkovAggregation
 from sidelight.models._partition_level_kmeans import PartitionLevelKMeans
 from sidelight.models._structural_entropy import StructuralEntropyClustering
+from sidelight.models._structural_entropy_tree import StructuralEntropyTree
 
 __all__ = [
     "AnnotatedGaussianMixture",
@@ -16,4 +17,5 @@ __all__ = [
     "PartitionLevelKMeans",
     "SideClusterer",
     "StructuralEntropyClustering",
+    "StructuralEntropyTree",
 ]

@@ -200,6 +200,14 @@ def _shared_inside(level: Level) -> Floats:
 # Merging
 
 
+class Merged(NamedTuple):
+    """Where each module went (itself if it is left), those that went in order, cuts after that."""
+
+    parent: Ints
+    gone: Ints
+    cut: Floats
+
+
 def merge(
     level: Level,
     *,
@@ -221,6 +229,23 @@ def merge(
         For each edge, rows sorted, its part in the constraints (beside the groups'): merge pairs
         that belong together first.
     """
+    lowest = -SMALLEST * level.total if only_gains else -np.inf
+    return _roots(mergers(level, n_wanted=n_wanted, lowest=lowest, relation=relation).parent)
+
+
+def mergers(
+    level: Level,
+    *,
+    n_wanted: int = 1,
+    lowest: float = -np.inf,
+    relation: Floats | None = None,
+    leaf_cut: Floats | None = None,
+) -> Merged:
+    """Merge connected nodes, best pair first, while the gain (times the total) is not too low.
+
+    With ``leaf_cut``, what counts as the cut of each single node, the gain is that of a new node
+    above two modules (Eq. 3.12), and otherwise that of one module in the place of two (Eq. 3.7).
+    """
     n = level.n_nodes
     must_first = relation is not None
     level = _sorted_rows(level)
@@ -240,17 +265,19 @@ def merge(
             )
     keys, held = level.table()
     head, following = _linked_lists(level.owner)
-    parent = np.empty(n, dtype=np.int64)
-    merging.merge_modules(
+    parent, gone, cut = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), np.empty(n)
+    stretching = leaf_cut is not None
+    costs = np.empty(n) if leaf_cut is None else leaf_cut.copy()
+    n_left, _ = merging.merge_modules(
         level.indptr[:-1].copy(), np.diff(level.indptr), near, weight, linked, edge_ties,
         len(level.near), level.volume.copy(), level.cut.copy(),
         head, following, level.group, level.amount.copy(), np.diff(level.owner), *level.ties,
-        np.log2(level.total), level.floor, must_first, n_wanted,
-        -SMALLEST * level.total if only_gains else -np.inf,
-        parent, *(np.empty(n, dtype=t) for t in (np.int64, np.float64, np.int64, np.float64)),
+        np.log2(level.total), level.floor, must_first, stretching, n_wanted, lowest,
+        parent, gone, cut, np.empty(n, dtype=np.int64), costs,
+        *(np.empty(n, dtype=t) for t in (np.int64, np.float64)),
         *(np.empty(n, dtype=np.int64) for _ in range(3)), keys, np.empty(len(keys), dtype=np.int64),
     )  # fmt: skip
-    return _roots(parent)
+    return Merged(parent, gone[: n - n_left], cut[: n - n_left])
 
 
 def _sorted_rows(level: Level) -> Level:

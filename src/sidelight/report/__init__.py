@@ -5,6 +5,7 @@ from sidelight.report._figures import new_figure, plot_clusters, project
 from sidelight.report._page import write_report
 from sidelight.report._statements import disagreements, summarize_side
 from sidelight.report._summary import Evidence, confidence, summarize, suspect_rows
+from sidelight.report._tree import plot_tree
 
 __all__ = [
     "Evidence",
@@ -16,6 +17,7 @@ __all__ = [
     "plot_confusion",
     "plot_history",
     "plot_profiles",
+    "plot_tree",
     "project",
     "summarize",
     "summarize_side",

@@ -68,7 +68,7 @@ def _map(X: NDArray[np.float64], method: str) -> NDArray[np.float64]:
     """A map of a fixed sample of the rows."""
     from threadpoolctl import threadpool_limits
 
-    shown = _sample(np.arange(len(X)), _MAX_MAPPED)
+    shown = sample(np.arange(len(X)), _MAX_MAPPED)
     if method == "tsne":
         from sklearn.manifold import TSNE
 
@@ -107,7 +107,7 @@ def check_matplotlib() -> None:
         )
 
 
-def _sample(rows: NDArray[Any], limit: int) -> NDArray[Any]:
+def sample(rows: NDArray[Any], limit: int) -> NDArray[Any]:
     """At most so many rows, always the same ones, in order."""
     if len(rows) <= limit:
         return rows
@@ -199,11 +199,11 @@ def plot_clusters(
             broken = _default_broken(side, labels)
         _draw_statements(ax, plane, side, np.asarray(broken, dtype=np.int64))
     ax.set(xticks=[], yticks=[], title=title)
-    _add_legend(ax)
+    add_legend(ax)
     return ax
 
 
-def _add_legend(ax: "Axes") -> None:
+def add_legend(ax: "Axes", *, below: float = 0.0) -> None:
     """What the marks mean, below the picture: a place inside costs a search among all points."""
     handles, texts = ax.get_legend_handles_labels()
     if not 0 < len(handles) <= _MAX_LEGEND:
@@ -212,7 +212,7 @@ def _add_legend(ax: "Axes") -> None:
     columns = 3 if max(map(len, texts)) > 12 else 4
     legend = ax.legend(
         loc="upper center",
-        bbox_to_anchor=(0.5, 0),
+        bbox_to_anchor=(0.5, -below),
         fontsize="x-small" if crowded else "small",
         ncols=min(len(handles), columns + 2 * crowded),
         frameon=False,
@@ -231,7 +231,7 @@ def _default_broken(side: SideInformation, labels: ArrayLike | None) -> NDArray[
 
 
 def _draw_rows(ax: "Axes", plane: NDArray[Any], labels: NDArray[Any] | None, names: Any) -> None:
-    shown = _sample(np.flatnonzero(np.isfinite(plane).all(axis=1)), _MAX_POINTS)
+    shown = sample(np.flatnonzero(np.isfinite(plane).all(axis=1)), _MAX_POINTS)
     size = float(np.clip(15_000 / max(len(shown), 1), 3, 36))
     if labels is None:
         x, y = plane[shown].T
@@ -289,9 +289,9 @@ def _draw_statements(
                 _draw_pairs(ax, plane, side, chosen, (name + suffix, colour, dashes, wrong))
         rows = np.unique(said.i[(said.class_code >= 0) & (is_broken == wrong)])
         if len(rows):
-            shown = _sample(rows, _MAX_LINES)
+            shown = sample(rows, _MAX_LINES)
             x, y = plane[shown].T
-            label = _counted("label" + suffix, len(shown), len(rows))
+            label = counted("label" + suffix, len(shown), len(rows))
             size = 70 if len(plane) < 5_000 else 30
             rings = ax.scatter(x, y, s=size, c="none", edgecolors=colour, label=label)
             rings.set_linewidth(2.0 if wrong else 0.9)
@@ -307,14 +307,15 @@ def _draw_pairs(
     from matplotlib.collections import LineCollection
 
     said, (name, colour, dashes, wrong) = side.statements, style
-    shown = _sample(chosen, _MAX_LINES)
+    shown = sample(chosen, _MAX_LINES)
     lines = np.stack([plane[said.i[shown]], plane[said.j[shown]]], axis=1)
     lines = lines[np.isfinite(lines).all(axis=(1, 2))]
     width = 1.6 if wrong else 0.7
     drawn = LineCollection(list(lines), colors=colour, linestyles=dashes, linewidths=width)
-    drawn.set_label(_counted(name, len(shown), len(chosen)))
+    drawn.set_label(counted(name, len(shown), len(chosen)))
     ax.add_collection(drawn)
 
 
-def _counted(name: str, n_shown: int, n_all: int) -> str:
+def counted(name: str, n_shown: int, n_all: int) -> str:
+    """A name for the legend that says if not all are drawn."""
     return name if n_shown == n_all else f"{name} ({n_shown} of {n_all:,})"

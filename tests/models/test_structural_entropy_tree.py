@@ -1,0 +1,284 @@
+"""StructuralEntropyTree: the paper's base line, what the tree holds, bad input."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.cluster.hierarchy import is_valid_linkage
+from sklearn.datasets import load_wine, make_blobs
+
+import oracles_structural_entropy
+import oracles_tree as oracle
+from sidelight import SideInformation, StructuralEntropyClustering, StructuralEntropyTree
+from sidelight.datasets import load
+from sidelight.exceptions import DataError
+from sidelight.metrics import adjusted_rand, dendrogram_purity, normalized_mutual_info
+from sidelight.side import sample_pairs
+
+
+def blobs(n=120, seed=0, centers=4):
+    return make_blobs(n, centers=centers, cluster_std=1.0, n_features=5, random_state=seed)
+
+
+def scores(model, y):
+    found = (
+        dendrogram_purity(model.binary_tree_, y),
+        adjusted_rand(y, model.labels_),
+        normalized_mutual_info(y, model.labels_),
+    )
+    return [f"{100 * value:.2f}" for value in found]
+
+
+def test_the_unsupervised_tree_of_wine_is_that_of_the_paper():
+    data = load("wine", "sse")
+    model = StructuralEntropyTree.as_published().fit(data.X)
+    assert scores(model, data.y) == ["84.87", "73.85", "74.19"]
+
+
+@pytest.mark.parametrize(
+    ("name", "variant", "printed"),
+    [
+        ("heart", "sse", ["61.97", "7.70", "21.30"]),
+        ("breast_libsvm", None, ["95.75", "88.00", "80.93"]),
+        ("australian", "sse", ["57.02", "1.95", "8.03"]),
+    ],
+)
+def test_unsupervised_trees_are_those_of_the_paper(name, variant, printed, shared_data):
+    data = load(name, variant, data_home=shared_data)
+    model = StructuralEntropyTree.as_published().fit(data.X)
+    assert scores(model, data.y) == printed
+
+
+def test_clusters_of_breast_cancer_do_not_swing_with_the_statements(shared_data):
+    data = load("breast_libsvm", data_home=shared_data)
+    found = []
+    for draw in range(5):
+        side = sample_pairs(data.y, n_must=0.2, n_cannot=0.2, random_state=draw)
+        model = StructuralEntropyTree(random_state=0).fit(data.X, side=side)
+        found.append(adjusted_rand(data.y, model.labels_))
+        assert np.bincount(model.labels_).min() > 20
+    assert min(found) > 0.85
+
+
+@pytest.mark.parametrize("mode", ["published", "default", "not refined", "given", "tall"])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_objectives_are_those_of_the_definition(seed, mode):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(24, 3))
+    side = sample_pairs(rng.integers(3, size=24), n_must=6, n_cannot=6, random_state=seed)
+    model = {
+        "published": StructuralEntropyTree.as_published(),
+        "default": StructuralEntropyTree(price=0.3),
+        "not refined": StructuralEntropyTree(price=0.3, refine=False),
+        "given": StructuralEntropyTree(5),
+        "tall": StructuralEntropyTree(3, height=5),
+    }[mode].fit(X, side=side)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    Z /= np.linalg.norm(Z, axis=1)[:, None]
+    cosine = Z @ Z.T
+    off = ~np.eye(24, dtype=bool)
+    W = model.graph_.toarray()
+    np.testing.assert_allclose(W[W > 0], cosine[W > 0], atol=1e-12)
+    R = oracles_structural_entropy.relation(
+        side, cosine, W.max(), cosine[off].min(), 2.0, each=mode == "published"
+    )
+    loops = mode == "published"
+    for tree, value in (
+        (model.tree_, model.objective_),
+        (model.binary_tree_, model.binary_objective_),
+    ):
+        expected = oracle.entropy(W, R, tree.parent, self_loops=loops)
+        assert value == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"refine": False}, {"cutting": "published"}, {"n_clusters": 7}, {"height": 4}],
+)
+def test_clusters_are_the_children_of_the_root(settings):
+    X, y = blobs()
+    side = sample_pairs(y, n_must=10, n_cannot=10, random_state=0)
+    model = StructuralEntropyTree(**settings, random_state=0).fit(X, side=side)
+    root = model.tree_.n_nodes - 1
+    assert sorted(model.cluster_nodes_) == model.tree_.children_of(root).tolist()
+    under = oracle.leaves_under(model.tree_.parent, len(X))
+    for cluster, node in enumerate(model.cluster_nodes_):
+        assert under[node] == set(np.flatnonzero(model.labels_ == cluster))
+    assert model.tree_.depths.max() <= model.height
+    assert is_valid_linkage(model.binary_tree_.to_linkage(), throw=True)
+    assert is_valid_linkage(model.tree_.to_linkage(), throw=True)
+
+
+@pytest.mark.parametrize("settings", [{}, {"n_clusters": 6}])
+def test_clusters_are_nodes_of_the_binary_tree(settings):
+    X, y = blobs()
+    side = sample_pairs(y, n_must=20, n_cannot=20, random_state=0)
+    model = StructuralEntropyTree(**settings).fit(X, side=side)
+    nodes = {frozenset(s) for s in oracle.leaves_under(model.binary_tree_.parent, len(X))}
+    for cluster in range(model.n_clusters_):
+        assert frozenset(np.flatnonzero(model.labels_ == cluster)) in nodes
+
+
+def test_without_refining_the_binary_tree_is_that_of_stretching_alone():
+    X, _ = blobs()
+    one = StructuralEntropyTree(refine=False).fit(X)
+    two = StructuralEntropyTree(cutting="published").fit(X)
+    np.testing.assert_array_equal(one.binary_tree_.parent, two.binary_tree_.parent)
+
+
+def test_taller_trees_have_the_same_clusters_and_parts_inside_them():
+    X, _ = blobs(300)
+    low = StructuralEntropyTree(random_state=0).fit(X)
+    tall = StructuralEntropyTree(height=4, random_state=0).fit(X)
+    np.testing.assert_array_equal(low.labels_, tall.labels_)
+    assert tall.tree_.depths.max() > 2
+    parts = tall.cut(height=2)
+    assert parts.max() > tall.labels_.max()
+    assert len({*zip(parts, tall.labels_, strict=True)}) == parts.max() + 1
+    assert tall.objective_ < low.objective_
+
+
+def test_a_higher_price_leaves_fewer_clusters():
+    X, _ = blobs(300)
+    counts = [StructuralEntropyTree(price=p).fit(X).n_clusters_ for p in (0.0, 0.4, 0.8, 1.2)]
+    assert counts == sorted(counts, reverse=True)
+    assert counts[0] > counts[1] > counts[-1] == 1
+
+
+@pytest.mark.parametrize("n_clusters", [1, 2, 5, 17, 60])
+@pytest.mark.parametrize("refine", [True, False])
+def test_the_asked_number_of_clusters_is_found_and_cut(n_clusters, refine):
+    X, _ = blobs(60)
+    model = StructuralEntropyTree(n_clusters, refine=refine).fit(X)
+    assert model.n_clusters_ == n_clusters
+    other = StructuralEntropyTree(refine=refine).fit(X)
+    assert other.cut(n_clusters).max() + 1 == n_clusters
+
+
+def test_published_trees_can_have_a_given_number_of_clusters():
+    X, y = blobs(80)
+    model = StructuralEntropyTree.as_published(n_clusters=4).fit(X)
+    assert adjusted_rand(y, model.labels_) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "n_clusters or height, and not both"),
+        ({"n_clusters": 2, "height": 1}, "not both"),
+        ({"n_clusters": 0}, "between 1 and 30"),
+        ({"n_clusters": 31}, "between 1 and 30"),
+        ({"height": -1}, "depth is -1"),
+    ],
+)
+def test_cuts_that_cannot_be_made_are_refused(arguments, message):
+    model = StructuralEntropyTree().fit(blobs(30)[0])
+    with pytest.raises(DataError, match=message):
+        model.cut(**arguments)
+
+
+def test_statements_join_components_that_no_edge_joins():
+    W = np.kron(np.eye(3), np.ones((6, 6)))
+    settings = {"affinity": "precomputed", "random_state": 0}
+    assert StructuralEntropyTree(**settings).fit(W).n_clusters_ == 3
+    pairs = SideInformation.from_pairs(must=[(0, 6), (1, 7), (2, 8)], n_samples=18)
+    labels = SideInformation.from_labels(["a", "a"] + [None] * 4 + ["a", "a"] + [None] * 10)
+    for side in (pairs, labels):
+        model = StructuralEntropyTree(**settings).fit(W, side=side)
+        assert model.labels_[0] == model.labels_[6] != model.labels_[12]
+
+
+def test_new_rows_go_where_their_neighbours_are():
+    X, _ = blobs(200)
+    model = StructuralEntropyTree(random_state=0).fit(X)
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    near = X + np.random.default_rng(0).normal(size=X.shape) * 0.05
+    assert (model.predict(near) == model.labels_).mean() > 0.98
+
+
+def test_a_precomputed_graph_gives_the_same_tree():
+    X, y = blobs(60)
+    side = sample_pairs(y, n_must=5, n_cannot=0, random_state=0)
+    one = StructuralEntropyTree(random_state=0).fit(X)
+    two = StructuralEntropyTree(affinity="precomputed", random_state=0).fit(one.graph_)
+    np.testing.assert_array_equal(one.labels_, two.labels_)
+    assert one.objective_ == pytest.approx(two.objective_)
+    assert two.fit(one.graph_, side=side).predict(one.graph_).shape == (60,)
+
+
+def test_sparse_and_dense_rows_give_the_same_tree_however_they_are_scaled():
+    X, _ = blobs(80)
+    X = np.where(np.random.default_rng(0).random(X.shape) < 0.4, 0.0, X)
+    for model in (StructuralEntropyTree, StructuralEntropyClustering):
+        for scaling in (None, "z-score", "min-max"):
+            dense = model(scaling=scaling, random_state=0).fit(X)
+            thin = model(scaling=scaling, random_state=0).fit(sparse.csr_array(X))
+            np.testing.assert_array_equal(dense.labels_, thin.labels_)
+
+
+def test_z_scores_take_units_away():
+    X, _ = blobs(80)
+    model = StructuralEntropyTree(random_state=0)
+    other = X * [1.0, 1e3, 1e-3, 7.0, 1.0] + [0.0, 5.0, 9.0, -1e3, 1.0]
+    np.testing.assert_array_equal(model.fit_predict(X), model.fit_predict(other))
+
+
+@pytest.mark.parametrize("cutting", ["priced", "published"])
+def test_one_row_is_one_cluster(cutting):
+    model = StructuralEntropyTree(cutting=cutting).fit(np.array([[1.0, 2.0]]))
+    assert model.labels_.tolist() == [0]
+    assert model.objective_ == 0
+    assert model.tree_.to_linkage().shape == (0, 4)
+
+
+@pytest.mark.parametrize("cutting", ["priced", "published"])
+def test_equal_rows_are_one_cluster(cutting):
+    model = StructuralEntropyTree(cutting=cutting, scaling=None).fit(np.ones((7, 3)))
+    assert model.labels_.tolist() == [0] * 7
+    assert model.cut(3).max() == 2
+
+
+def test_constant_columns_have_no_direction_and_say_so():
+    with pytest.warns(UserWarning, match="no two neighbours point in a similar direction"):
+        model = StructuralEntropyTree().fit(np.array([[1.0], [-1.0]]))
+    assert model.labels_.tolist() == [0, 1]
+
+
+def test_rows_without_neighbours_stay_alone_unless_somebody_puts_them_together():
+    W = np.zeros((6, 6))
+    W[0, 1] = W[1, 0] = W[1, 2] = W[2, 1] = 1.0
+    model = StructuralEntropyTree(affinity="precomputed")
+    assert model.fit(W).labels_.tolist() == [0, 0, 0, 1, 2, 3]
+    model.fit(np.zeros((4, 4)), side=SideInformation.from_pairs(must=[(0, 3)], n_samples=4))
+    assert model.labels_.tolist() == [0, 1, 2, 0]
+    assert model.n_clusters_ == 3
+
+
+def test_more_clusters_than_rows_are_refused():
+    with pytest.raises(DataError, match="fewer than n_clusters=9"):
+        StructuralEntropyTree(9).fit(np.eye(4))
+
+
+def test_names_and_broken_statements_are_told():
+    X, y = load_wine(return_X_y=True)
+    names = np.array(["barolo", "grignolino", "barbera"], dtype=object)[y]
+    given = np.where(np.arange(len(y)) % 6 == 0, names, None)
+    model = StructuralEntropyTree(random_state=0).fit(X, given)
+    assert {"barolo", "grignolino", "barbera"} <= set(model.cluster_names_)
+    assert adjusted_rand(y, model.labels_) > 0.8
+    wrong = SideInformation.from_pairs(must=[(0, 174)], n_samples=178)
+    assert model.fit(X, given, side=wrong).result_.violated.any()
+
+
+def test_a_fitted_tree_survives_pickling():
+    X, _ = blobs(60)
+    model = pickle.loads(pickle.dumps(StructuralEntropyTree().fit(X)))
+    assert model.cut(5).max() == 4
+    assert repr(model.tree_).startswith("ClusterTree(60 rows")
+
+
+@pytest.mark.parametrize("wrong", [{"height": 1}, {"price": -0.1}, {"cutting": "best"}])
+def test_impossible_settings_are_refused(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        StructuralEntropyTree(**wrong).fit(np.eye(4))

@@ -1,0 +1,207 @@
+"""Stretching, compressing and pruning against the entropy recomputed from its definition."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import oracles_structural_entropy
+import oracles_tree as oracle
+from sidelight.models import _entropy_search as search
+from sidelight.models import _tree_search as trees
+from sidelight.models._relation import Strengths, relation_graph
+from sidelight.models._structural_entropy_tree import _with_self_loops
+from sidelight.side import SideInformation
+
+SEEDS = range(8)
+
+
+def random_side(rng, n, m=10):
+    """All kinds of statement, with weights, repetitions and contradictions."""
+    kind = rng.choice(["must", "cannot", "label", "not_label"], size=m)
+    i = rng.integers(n, size=m)
+    j = (i + 1 + rng.integers(n - 1, size=m)) % n
+    pair = np.isin(kind, ["must", "cannot"])
+    return SideInformation.from_columns(
+        kind,
+        i,
+        [int(b) if p else None for b, p in zip(j, pair, strict=True)],
+        class_=[
+            None if p else "abc"[c] for p, c in zip(pair, rng.integers(3, size=m), strict=True)
+        ],
+        weight=rng.choice([0.5, 1.0, 2.0], size=m),
+        n_samples=n,
+    )
+
+
+def problem(seed, *, n=12, connected=False, each=False, loops=False):
+    """A level, its leaves' cuts, and the dense graphs behind it."""
+    rng = np.random.default_rng(seed)
+    W = np.triu(rng.random((n, n)) * (rng.random((n, n)) < 0.35), 1)
+    if connected:
+        W[np.arange(n - 1), np.arange(1, n)] += 0.1
+    else:  # two components and a row without neighbours
+        W[: n // 2, n // 2 :] = 0
+        W[:, n - 1] = 0
+    W = W + W.T
+    S = np.triu(rng.random((n, n)), 1)
+    S = S + S.T
+    side = random_side(rng, n)
+    relation = relation_graph(side, Strengths(lambda i, j: S[i, j], 1.0, 0.1), 2.0, expand=each)
+    level = search.first_level(sparse.csr_array(W), *relation)
+    leaf_cut = level.volume
+    if loops:
+        level = _with_self_loops(level)
+    R = oracles_structural_entropy.relation(side, S, 1.0, 0.1, 2.0, each=each)
+    return level, leaf_cut, W, R
+
+
+CASES = pytest.mark.parametrize(
+    ("connected", "each", "loops"),
+    [(False, False, False), (True, False, True), (False, True, True), (True, True, False)],
+)
+
+
+def same_tree(one, two, n):
+    """Whether two trees have the same sets of rows as nodes."""
+    sets = [sorted(map(sorted, oracle.leaves_under(p, n))) for p in (one, two)]
+    return sets[0] == sets[1]
+
+
+@CASES
+@pytest.mark.parametrize("seed", SEEDS)
+def test_stretching_joins_the_pair_that_lowers_the_entropy_most(seed, connected, each, loops):
+    level, leaf_cut, W, R = problem(seed, connected=connected, each=each, loops=loops)
+    nodes = trees.stretch(level, leaf_cut)
+    expected = oracle.stretched(W, R, self_loops=loops)
+    assert same_tree(nodes.parent, expected, len(W))
+
+
+@CASES
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_entropy_of_a_stretched_tree_is_that_of_the_definition(seed, connected, each, loops):
+    level, leaf_cut, W, R = problem(seed, connected=connected, each=each, loops=loops)
+    nodes = trees.stretch(level, leaf_cut)
+    expected = oracle.entropy(W, R, nodes.parent, self_loops=loops)
+    assert trees.entropy(nodes) == pytest.approx(expected, abs=1e-9)
+    labels = np.random.default_rng(seed).integers(3, size=len(W))
+    labels = search.renumbered(labels)
+    nodes, top = trees.stretch_inside(level, leaf_cut, labels)
+    expected = oracle.entropy(W, R, nodes.parent, self_loops=loops)
+    assert trees.entropy(nodes) == pytest.approx(expected, abs=1e-9)
+    under = oracle.leaves_under(nodes.parent, len(W))
+    for k, node in enumerate(top):
+        assert under[node] == set(np.flatnonzero(labels == k).tolist())
+
+
+@CASES
+@pytest.mark.parametrize("height", [2, 3, 4])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_compressing_removes_the_cheapest_node_on_a_long_path(seed, height, connected, each, loops):
+    level, leaf_cut, W, R = problem(seed, n=11, connected=connected, each=each, loops=loops)
+    nodes = trees.stretch(level, leaf_cut)
+    kept = trees.compress(nodes, height)
+    expected = oracle.compressed(W, R, nodes.parent, height, self_loops=loops)
+    np.testing.assert_array_equal(kept, expected)
+    low = trees.restrict(nodes, kept)
+    assert max(oracle.longest_path(low.parent, row, len(W)) for row in range(len(W))) <= height
+    value = oracle.entropy(W, R, low.parent, self_loops=loops)
+    assert trees.entropy(low) == pytest.approx(value, abs=1e-9)
+
+
+@pytest.mark.parametrize("price", [0.0, 0.5, 0.8])
+@pytest.mark.parametrize("connected", [True, False])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_pruning_finds_the_cheapest_of_all_prunings(seed, connected, price):
+    level, leaf_cut, W, R = problem(seed, n=9, connected=connected)
+    nodes = trees.stretch(level, leaf_cut)
+    costs = [
+        oracle.priced(W, R, nodes.parent, modules, price)
+        for modules in oracle.prunings(nodes.parent, len(W))
+    ]
+    chosen = np.flatnonzero(trees.modules_below_root(nodes, price))
+    found = oracle.priced(W, R, nodes.parent, chosen.tolist(), price)
+    assert found == pytest.approx(min(costs), abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_priced_cut_adds_the_entropy_of_the_modules_to_the_objective(seed):
+    level, _, _, _ = problem(seed, connected=True)
+    labels = search.renumbered(np.random.default_rng(seed).integers(4, size=level.n_nodes))
+    share = np.bincount(labels, level.volume) / level.total
+    plain = search.objective(level, labels)
+    priced = search.objective(trees.priced(level, 0.7), labels)
+    assert priced - plain == pytest.approx(-0.7 * (share * np.log2(share)).sum(), abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_settling_never_raises_the_objective(seed):
+    level, leaf_cut, _, _ = problem(seed)
+    nodes = trees.stretch(level, leaf_cut)
+    level = trees.priced(level, 0.5)
+    start = trees.clusters_of(nodes, trees.modules_below_root(nodes, 0.0))
+    found = trees.settle(level, start)
+    assert search.objective(level, found) <= search.objective(level, start) + 1e-12
+
+
+@pytest.mark.parametrize("n_wanted", [1, 2, 5, 11, 12])
+def test_a_lower_price_leaves_enough_modules(n_wanted):
+    level, leaf_cut, _, _ = problem(3)
+    nodes = trees.stretch(level, leaf_cut)
+    labels = trees.at_least(nodes, n_wanted, 0.8)
+    assert labels.max() + 1 >= n_wanted
+
+
+def caterpillar(n, *, pairs=False):
+    """A tree as deep as it has rows; with ``pairs``, a pair of rows hangs from every node."""
+    if not pairs:
+        parent = np.concatenate(
+            [np.r_[n, np.arange(n, 2 * n - 1)], np.arange(n + 1, 2 * n - 1), [-1]]
+        )
+        volume = np.concatenate([np.ones(n), np.arange(2.0, n + 1)])
+    else:
+        half = n // 2
+        spine = np.arange(half - 1)
+        parent = np.concatenate([
+            n + np.arange(n) // 2,
+            n + half + np.maximum(np.arange(half) - 1, 0),
+            n + half + spine + 1,
+        ])  # fmt: skip
+        parent[-1] = -1
+        volume = np.concatenate([np.ones(n), np.full(half, 2.0), 2.0 * np.arange(2, half + 1)])
+    cut = np.random.default_rng(0).random(len(parent)) + np.where(np.arange(len(parent)) < n, 1, 0)
+    cut[-1] = 0
+    return trees.Nodes(parent, volume, cut, n, float(n))
+
+
+@pytest.mark.parametrize("height", [2, 7])
+def test_a_tree_of_a_hundred_thousand_steps_is_compressed_and_pruned(height):
+    nodes = caterpillar(100_000)
+    low = trees.restrict(nodes, trees.compress(nodes, height))
+    depth = np.zeros(low.n_nodes, dtype=int)
+    for node in range(low.n_nodes - 2, -1, -1):
+        depth[node] = depth[low.parent[node]] + 1
+    assert depth.max() <= height
+    assert trees.clusters_of(nodes, trees.modules_below_root(nodes, 0.2)).shape == (100_000,)
+
+
+@pytest.mark.parametrize("height", [2, 3, 5])
+@pytest.mark.parametrize("seed", range(3))
+def test_lazy_gains_compress_as_trying_all_nodes_does(seed, height):
+    # cuts of both signs: excesses may be negative, and gains rise
+    rng = np.random.default_rng(seed)
+    nodes = caterpillar(40, pairs=True)
+    nodes = nodes._replace(cut=np.append(rng.normal(size=nodes.n_nodes - 1), 0.0))
+    parent = nodes.parent.copy()
+    while True:
+        best = None
+        for node in range(nodes.n_leaves, nodes.n_nodes - 1):
+            if parent[node] == -2 or oracle.longest_path(parent, node, 40) <= height:
+                continue
+            excess = nodes.cut[parent == node].sum() - nodes.cut[node]
+            gain = excess * np.log2(nodes.volume[node] / nodes.volume[parent[node]])
+            if best is None or (-round(gain, 11), node) < best:
+                best = -round(gain, 11), node
+        if best is None:
+            break
+        parent = oracle.without(parent, best[1])
+    np.testing.assert_array_equal(trees.compress(nodes, height), parent != -2)
