@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 from sphinx_gallery.sorting import FileNameSortKey
@@ -42,7 +43,9 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"index": []}
+# Pages that stand alone have nothing to list at their side.
+html_sidebars = {page: [] for page in ("index", "install", "tour", "which-model")}
+toc_object_entries_show_parents = "hide"
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
@@ -78,6 +81,19 @@ def _without_links_outside(app: Any, name: str, source: list[str]) -> None:
     source[0] = _OUTSIDE.sub(r"\1", source[0])
 
 
+# Pages of results are linked in their text; the site also wants to know what lies below what.
+def _results_below_results(app: Any, name: str, source: list[str]) -> None:
+    place = Path(app.srcdir, name).parent
+    if name == "results/README":
+        below = [f"{page.parent.name}/README" for page in sorted(place.glob("*/README.md"))]
+    elif re.fullmatch(r"results/\w+/README", name):
+        pages = sorted(set(place.glob("*.md")) - {place / "README.md"})
+        below = [f"{page.stem} <{page.stem}>" for page in pages]  # their titles are all the same
+    else:
+        return
+    source[0] += "\n\n".join(["", "```{toctree}\n:hidden:", "\n".join(below)]) + "\n```\n"
+
+
 # In a docstring n_clusters_ is a name and |x| a length; to reStructuredText they are references.
 _MARKUP = re.compile(r"(``.*?``|`.*?`_?|\*\*.*?\*\*)|(?<![\w\\])([A-Za-z]\w*)_(?!\w)|(?<!\\)\|")
 
@@ -99,4 +115,5 @@ def _escaped(found: re.Match[str]) -> str:
 def setup(app: Any) -> None:
     """Called by Sphinx."""
     app.connect("source-read", _without_links_outside)
+    app.connect("source-read", _results_below_results)
     app.connect("autodoc-process-docstring", _names_are_names, priority=900)  # after numpydoc

@@ -33,7 +33,7 @@ for name, true in people.items():
 
 # %%
 # Each statement has a probability of being wrong. The true mistakes, which the model has not
-# seen, are on the right.
+# seen, are red.
 
 wrong = side.violated(sample.y)
 figure, axes = plt.subplots(1, 2, figsize=(9.5, 3.8), layout="constrained")

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+import runpy
 import shlex
 import sys
 import types
@@ -105,6 +106,18 @@ def run_commands(code):
             # A check may find conflicts; that is what it is for.
             allowed = (0, 1) if words[1] == "check" else (0,)
             assert result.exit_code in allowed, f"{line}\n{result.output}{result.exception}"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.stem)
+def test_examples_run_and_draw(path, tmp_path, monkeypatch):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    monkeypatch.chdir(tmp_path)
+    plt.switch_backend("agg")
+    drawn = []
+    monkeypatch.setattr(plt, "show", lambda: drawn.extend(map(plt.figure, plt.get_fignums())))
+    runpy.run_path(str(path), run_name="__main__")
+    assert drawn
+    plt.close("all")
 
 
 def test_every_kind_of_block_is_found():
