@@ -104,9 +104,9 @@ def test_bound_is_that_of_the_definition(weights, how):
         side_weight=must, cannot_weight=cannot,
     )  # fmt: skip
     # One iteration from a partition; then the bound with the memberships that it gives.
-    start = from_labels(truth % T, 60, T)
+    start = from_labels(truth % T, problem.rows, T)
     theta = steps.update(problem, *steps.begin(problem, start))
-    state = steps.State.new(60)
+    state = steps.State.new(problem.rows)
     step = steps.memberships(problem, theta, state, None)
 
     rows = X - X.mean(axis=0)

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from sidelight import (
+    BayesianMixture,
     MarkovAggregation,
     PartitionLevelKMeans,
     SideInformation,
@@ -43,8 +44,12 @@ MODELS = {
     "kmeans": PartitionLevelKMeans(4, n_init=2, random_state=0),
     "kmeans, random rows": PartitionLevelKMeans(4, init="random", n_init=1, random_state=0),
     "kmeans, k-means++": PartitionLevelKMeans(4, init="k-means++", n_init=1, random_state=0),
+    "bayesian": BayesianMixture(6, n_init=1, tol=1e-4, random_state=0),
+    "bayesian, diagonal": BayesianMixture(
+        6, emission="gaussian_diag", potential="kl", n_init=1, tol=1e-4, random_state=0
+    ),
 }
-PARAMETERS = ("cluster_centers_", "class_profiles_")
+PARAMETERS = ("cluster_centers_", "class_profiles_", "weights_", "means_", "covariances_")
 EACH = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 
 
@@ -152,6 +157,16 @@ def test_empty_clusters_are_filled_and_missing_ones_told_as_in_memory():
     with pytest.warns(UserWarning, match="found 3 clusters where 5 were asked for"):
         few = PartitionLevelKMeans(5, random_state=0, n_init=1).fit(chunked)
     assert few.n_clusters_ == 3
+
+
+def test_bayesian_mixture_begins_where_it_is_told(data):
+    X, side = data
+    chunked = da.from_array(X, chunks=(BLOCK_ROWS, 4))
+    labels = np.random.default_rng(0).integers(-1, 4, size=N)
+    for init in (labels, fitted(MODELS["bayesian"], X, side)):
+        model = BayesianMixture(6, init=init, max_iter=3, tol=1.0)
+        expected = model.fit(X, side=side).means_
+        assert_array_equal(model.fit(chunked, side=side).means_, expected)
 
 
 def test_sparse_chunks_give_the_same_bits_as_a_sparse_matrix(data):

@@ -200,6 +200,13 @@ class DaskColumn:
         return first
 
 
+class _Shape(NamedTuple):
+    """What a task sees of all the rows."""
+
+    n_samples: int
+    n_features: int
+
+
 class DaskBlocks(Blocks):
     """The rows of a Dask array that is chunked by rows; in memory when there is room."""
 
@@ -216,6 +223,10 @@ class DaskBlocks(Blocks):
         self._graph: Graph = dict(self._X.__dask_graph__())
         self._keys: list[Hashable] = [keys[0] for keys in self._X.__dask_keys__()]
         self._sent: dict[int, tuple[Any, list[_Part]]] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Functions often mention the rows for their shape; no more of them travels with a task.
+        return _Shape, (self.n_samples, self.n_features)
 
     def __len__(self) -> int:
         return int(self._n_blocks.sum())

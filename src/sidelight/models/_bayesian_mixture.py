@@ -48,7 +48,8 @@ from sidelight._validation import (
     check_x,
     prepare,
 )
-from sidelight.blocks import Block, Blocks, as_blocks, one_blas_thread
+from sidelight.blocks import Block, Blocks, RowEntries, as_blocks, is_dask, one_blas_thread
+from sidelight.exceptions import DataError
 from sidelight.models._base import SideClusterer, name_clusters
 from sidelight.models._bayesian_run import (
     Problem,
@@ -71,6 +72,7 @@ from sidelight.models._bayesian_start import (
 )
 from sidelight.models._bayesian_stochastic import StepSizes, run_stochastic
 from sidelight.models._bayesian_stream import Arrival, Stream, advance
+from sidelight.models._centers import cluster_sizes
 from sidelight.models._couplings import Couplings, Strength
 from sidelight.models._emissions import EMISSIONS, Emission, make, of_components
 from sidelight.side import SideInformation
@@ -246,6 +248,7 @@ n_features)
     repetition = "adds"
     contradictions = "tolerated"
     objective_sense = "max"
+    on_dask = True
     scales = (
         "An iteration takes n T d² (n T d if diagonal, nnz T for counts) for T components; memory "
         "grows with n."
@@ -338,8 +341,9 @@ n_features)
 
         Parameters
         ----------
-        X : array, CSR matrix or data frame of shape (n_samples, n_features)
-            The data. Memory maps are read block by block.
+        X : array, CSR matrix, data frame or Dask array of shape (n_samples, n_features)
+            The data. Memory maps are read block by block; a Dask array is worked on where it is,
+            and ``labels_`` is a Dask array too.
         y : array of shape (n_samples,), optional
             Partial labels, −1 (or None, NaN) where unknown; joined to ``side``.
         side : SideInformation, optional
@@ -388,6 +392,11 @@ n_features)
         >>> model.n_clusters_, model.n_samples_seen_
         (2, 2000)
         """
+        if is_dask(X):
+            raise DataError(
+                "partial_fit takes a batch in the memory of this machine, and X is a Dask array; "
+                "give it chunk by chunk, model.partial_fit(X.blocks[k].compute()), or call fit."
+            )
         if not hasattr(self, "_stream"):
             return self._fit(*prepare(self, X, y, side))
         X, side, seed = prepare(self, X, y, side, reset=False)
@@ -418,20 +427,22 @@ n_features)
                 stacklevel=4,
             )
         self._stream = Stream.after(best, problem, side, self._strength())
-        return self._publish_run(best, emission, side, seed)
+        return self._publish_run(best, emission, rows, side, seed)
 
-    def predict(self, X: Any) -> NDArray[np.int32]:
+    def predict(self, X: Any) -> Any:
         """The most probable cluster of each row of X.
 
         Parameters
         ----------
-        X : array, CSR matrix or data frame of shape (n_samples, n_features)
+        X : array, CSR matrix, data frame or Dask array of shape (n_samples, n_features)
             New data.
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,), or a Dask array
         """
+        if is_dask(X):
+            return self._lazily("predict", X, np.int32)
         rows = self._check_new(X)
         labels = np.empty(rows.n_samples, dtype=np.int32)
         nobody = np.empty(0, dtype=np.int64)
@@ -442,18 +453,20 @@ n_features)
         log_densities(rows, self._emission, self._of_clusters(), use)
         return self._cluster_number[labels]
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Any) -> Any:
         """The probability of each cluster for each row of X.
 
         Parameters
         ----------
-        X : array, CSR matrix or data frame of shape (n_samples, n_features)
+        X : array, CSR matrix, data frame or Dask array of shape (n_samples, n_features)
             New data.
 
         Returns
         -------
-        ndarray of shape (n_samples, n_clusters_)
+        ndarray of shape (n_samples, n_clusters_), or a Dask array
         """
+        if is_dask(X):
+            return self._lazily("predict_proba", X, np.float64, by_cluster=True)
         rows = self._check_new(X)
         shares = np.empty((rows.n_samples, self.n_clusters_))
         nobody = np.empty(0, dtype=np.int64)
@@ -466,18 +479,20 @@ n_features)
         log_densities(rows, self._emission, self._of_clusters(), use)
         return shares
 
-    def score_samples(self, X: Any) -> Floats:
+    def score_samples(self, X: Any) -> Any:
         """The part of each row of X in the bound: an expected log density, empty components too.
 
         Parameters
         ----------
-        X : array, CSR matrix or data frame of shape (n_samples, n_features)
+        X : array, CSR matrix, data frame or Dask array of shape (n_samples, n_features)
             New data.
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,), or a Dask array
         """
+        if is_dask(X):
+            return self._lazily("score_samples", X, np.float64)
         rows = self._check_new(X)
         evidence = np.empty(rows.n_samples)
 
@@ -511,7 +526,9 @@ n_features)
             concentration = concentration or 1.0 / self.n_components
             weights = partial(finite_dirichlet, concentration=concentration)
         near = as_blocks(rows.take(couplings.rows))
-        return Problem(rows, near, couplings, emission, weights, self.statements == "field")
+        of_near = RowEntries(couplings.rows)
+        is_field = self.statements == "field"
+        return Problem(rows, near, of_near, couplings, emission, weights, is_field)
 
     def _starts(
         self, problem: Problem, side: SideInformation, rng: np.random.Generator
@@ -521,7 +538,7 @@ n_features)
             if hasattr(self.init, "fit"):
                 given = from_model(self.init, self.n_components)
             else:
-                given = from_labels(self.init, problem.rows.n_samples, self.n_components)
+                given = from_labels(self.init, problem.rows, self.n_components)
             yield given, problem.emission, rng
             return
         for child in rng.spawn(self.n_init):
@@ -576,14 +593,17 @@ n_features)
             step_sizes=StepSizes(self.learning_offset, self.learning_decay),
         )
 
-    def _publish_run(self, best: Run, emission: Emission, side: SideInformation, seed: int) -> Self:
-        present = np.flatnonzero(np.bincount(best.labels, minlength=self.n_components))
-        labels = np.searchsorted(present, best.labels)
-        order, names = name_clusters(side, labels, len(present))
+    def _publish_run(
+        self, best: Run, emission: Emission, rows: Blocks, side: SideInformation, seed: int
+    ) -> Self:
+        present = np.flatnonzero(cluster_sizes(rows, best.labels, self.n_components))
+        order, names = name_clusters(side, best.labels, self.n_components, len(present))
         self._emission = emission
-        self._show(best.theta, present, order)
+        self._show(best.theta, present, np.searchsorted(present, order))
         self.epoch_bounds_ = np.array(best.estimates)
-        return self._publish(self._cluster_number[labels], names, best, side, seed)
+        number = np.full(self.n_components, -1, dtype=np.int32)
+        number[order] = np.arange(len(order))
+        return self._publish(rows.relabelled(best.labels, number), names, best, side, seed)
 
     def _publish_arrival(self, arrival: Arrival, side: SideInformation, seed: int) -> Self:
         self._stream = arrival.stream

@@ -13,14 +13,23 @@ from numpy.typing import NDArray
 from scipy.special import betaln, digamma, gammaln, logsumexp, softmax
 
 from sidelight._kernels import bayesian_mixture as kernels
-from sidelight.blocks import Block, Blocks
+from sidelight.blocks import Block, Blocks, RowEntries
 from sidelight.models._couplings import Couplings, SomeCouplings
 from sidelight.models._emissions import Emission, Posterior, Statistics
 
 Floats = NDArray[np.float64]
-Start = Callable[[Block], Floats]  # scores of the components, (T, rows); memberships by softmax
 
 _NOBODY = np.empty(0, dtype=np.int64)
+
+
+class Start(NamedTuple):
+    """Where a run begins: scores of the components, (T, rows), of which softmax makes memberships.
+
+    ``scores`` gets a block and its part of ``column``, if there is one.
+    """
+
+    scores: Callable[[Block, Any], Floats]
+    column: Any = None
 
 
 class Problem(NamedTuple):
@@ -33,6 +42,7 @@ class Problem(NamedTuple):
 
     rows: Blocks
     near: Blocks
+    near_rows: RowEntries
     couplings: Couplings | SomeCouplings
     emission: Emission
     weights: "Callable[[Floats], Weights]"
@@ -58,7 +68,7 @@ class Theta(NamedTuple):
 class Run(NamedTuple):
     """What one start led to; labels follow from theta (and near_phi, for rows with neighbours)."""
 
-    labels: NDArray[np.int32]
+    labels: Any
     theta: Theta
     objective: float
     history: list[float]
@@ -116,7 +126,7 @@ def run(
     ``history`` is that of the last V.
     """
     theta = update(problem, *begin(problem, start))
-    state = State.new(problem.rows.n_samples)
+    state = State.new(problem.rows)
     is_potts = potential == "potts" or not len(problem.couplings.rows)
     V = None if is_potts else potential_between(problem, theta)
     history: list[float] = []
@@ -150,14 +160,14 @@ def _without_rounding(bound: float, history: list[float]) -> float:
 class State:
     """What is kept per row: labels, and for rows with neighbours their memberships."""
 
-    def __init__(self, labels: NDArray[np.int32]) -> None:
+    def __init__(self, labels: Any) -> None:
         self.labels = labels
         self.near_phi: Floats = np.empty((0, 0))
 
     @classmethod
-    def new(cls, n_samples: int) -> "State":
+    def new(cls, rows: Blocks) -> "State":
         """Nothing is known."""
-        return cls(np.zeros(n_samples, dtype=np.int32))
+        return cls(rows.column(0, np.int32))
 
 
 class Step(NamedTuple):
@@ -182,20 +192,12 @@ def divergence(problem: Problem, theta: Theta) -> float:
 def expected(problem: Problem, theta: Theta, state: State, V: Floats | None) -> Step:
     """Give every row its best memberships; the bound is that of the rows alone. state: OUT."""
     near = problem.couplings.rows
-    n_components = len(theta.weights.log)
-    scores = np.empty((len(near), n_components))
-    log_weights = theta.weights.log[:, None]
-
-    def statistics(block: Block, _: None) -> tuple[Any, ...]:
-        here = problem.emission.log_density(block.X, theta.components)
-        a, b = np.searchsorted(near, (block.start, block.stop))
-        held = near[a:b] - block.start
-        scores[a:b] = here[:, held].T
-        here += log_weights
-        bound = kernels.memberships(here, held, problem.floor, here, block.of(state.labels))
-        return bound, *problem.emission.statistics(block.X, here)
-
-    bound, *sums = problem.rows.sum(statistics, None)
+    # Labels follow from theta alone: a new column needs nothing of what was before.
+    state.labels = problem.rows.column(0, np.int32)
+    bound, of_near, *sums = problem.rows.sum(
+        _memberships_of_block, (problem.emission, theta, problem.floor), problem.near_rows, state.labels
+    )
+    scores = np.concatenate(of_near)
     mass = sums[0]
     if len(near):
         if not problem.is_field:
@@ -213,6 +215,21 @@ def expected(problem: Problem, theta: Theta, state: State, V: Floats | None) -> 
         sums = [a + b for a, b in zip(sums, of_near, strict=True)]
         mass = mass if problem.is_field else sums[0]
     return Step(float(bound), mass, tuple(sums))
+
+
+def _memberships_of_block(
+    block: Block,
+    parameters: tuple[Emission, Theta, float],
+    near: RowEntries,
+    labels: NDArray[np.int32],
+) -> tuple[Any, ...]:
+    """A part of the bound, the scores of rows with neighbours, and the statistics of the others."""
+    emission, theta, floor = parameters
+    here = emission.log_density(block.X, theta.components)
+    scores = here[:, near.row].T
+    here += theta.weights.log[:, None]
+    bound = kernels.memberships(here, near.row, floor, here, labels)
+    return bound, [scores], *emission.statistics(block.X, here)
 
 
 def update(problem: Problem, mass: Floats, statistics: Statistics) -> Theta:
@@ -242,15 +259,16 @@ def row_evidence(scores: Floats) -> Floats:
 
 def begin(problem: Problem, start: Start) -> tuple[Floats, Statistics]:
     """Masses and statistics of the memberships that a start proposes."""
-
-    def statistics(block: Block, _: None) -> Statistics:
-        scores = start(block)
-        labels = np.empty(scores.shape[1], dtype=np.int32)
-        kernels.memberships(scores, _NOBODY, kernels.FLOOR, scores, labels)
-        return problem.emission.statistics(block.X, scores)
-
-    sums = problem.rows.sum(statistics, None)
+    sums = problem.rows.sum(_begin_in_block, (start.scores, problem.emission), start.column)
     return sums[0], sums
+
+
+def _begin_in_block(block: Block, parameters: tuple[Any, Emission], column: Any) -> Statistics:
+    start, emission = parameters
+    scores = start(block, column)
+    labels = np.empty(scores.shape[1], dtype=np.int32)
+    kernels.memberships(scores, _NOBODY, kernels.FLOOR, scores, labels)
+    return emission.statistics(block.X, scores)
 
 
 def potential_between(problem: Problem, theta: Theta) -> Floats:

@@ -78,7 +78,7 @@ def from_centers(centers: Floats, emission: Emission, n_components: int) -> Star
     ones = np.ones_like(centers)
     tile = (centers.shape[1], kernels.TILE)
 
-    def scores(block: Block) -> Floats:
+    def scores(block: Block, _: None) -> Floats:
         X = emission.coordinates(block.X)
         all_scores = np.full((n_components, X.shape[0]), -np.inf)
         if sparse.issparse(X):  # |x|² is the same for all centres
@@ -91,12 +91,12 @@ def from_centers(centers: Floats, emission: Emission, n_components: int) -> Star
             all_scores[: len(centers)] = out
         return all_scores
 
-    return scores
+    return Start(scores)
 
 
-def from_labels(labels: Any, n_samples: int, n_components: int) -> Start:
+def from_labels(labels: Any, rows: Blocks, n_components: int) -> Start:
     """A partition; rows of which it says nothing belong to all components alike."""
-    given = np.asarray(labels)
+    given, n_samples = np.asarray(labels), rows.n_samples
     if given.shape != (n_samples,) or given.dtype.kind not in "iu":
         raise DataError(
             f"init has shape {given.shape} and type {given.dtype}; give a whole number for each "
@@ -108,15 +108,14 @@ def from_labels(labels: Any, n_samples: int, n_components: int) -> Start:
             f"n_components={n_components} give 0 to {n_components - 1}, and -1 where it is unknown."
         )
 
-    def scores(block: Block) -> Floats:
-        here = block.of(given)
+    def scores(block: Block, here: NDArray[Any]) -> Floats:
         known = np.flatnonzero(here >= 0)
         all_scores = np.zeros((n_components, len(here)))
         all_scores[:, known] = -np.inf
         all_scores[here[known], known] = 0.0
         return all_scores
 
-    return scores
+    return Start(scores, rows.given(given))
 
 
 def from_model(model: Any, n_components: int) -> Start:
@@ -134,13 +133,13 @@ def from_model(model: Any, n_components: int) -> Start:
             "give at least as many."
         )
 
-    def scores(block: Block) -> Floats:
+    def scores(block: Block, _: None) -> Floats:
         all_scores = np.full((n_components, block.stop - block.start), -np.inf)
         found = emission.log_density(block.X, theta.components) + theta.weights.log[:, None]
         all_scores[: len(found)] = found
         return all_scores
 
-    return scores
+    return Start(scores)
 
 
 def _sample(n_samples: int, side: SideInformation, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from sidelight.blocks import BLOCK_ROWS, Block, Blocks, as_blocks
+from sidelight.blocks import BLOCK_ROWS, Block, Blocks, RowEntries, as_blocks
 from sidelight.models._bayesian_run import (
     Problem,
     Run,
@@ -118,7 +118,7 @@ def run_stochastic(
         estimates.append(total)
         converged = len(estimates) > 1 and estimates[-1] - estimates[-2] < tol * n
         stop = each_iteration() or len(estimates) >= max_iter
-    state = State.new(n)
+    state = State.new(problem.rows)
     state.near_phi = near.phi
     step = memberships(problem, theta, state, V)
     history = [step.bound]
@@ -188,9 +188,13 @@ def step_of(
     problem: Problem, some: SomeCouplings, X: Any, theta: Theta, V: Floats | None
 ) -> tuple[Step, State]:
     """What `expected` gives for the rows X alone, of which some are coupled to other rows."""
-    state = State.new(X.shape[0])
-    state.near_phi = some.phi[some.which]
     of_batch = problem._replace(
-        rows=as_blocks(X), near=as_blocks(X[some.rows]), couplings=some, floor=FLOOR
+        rows=as_blocks(X),
+        near=as_blocks(X[some.rows]),
+        near_rows=RowEntries(some.rows),
+        couplings=some,
+        floor=FLOOR,
     )
+    state = State.new(of_batch.rows)
+    state.near_phi = some.phi[some.which]
     return expected(of_batch, theta, state, V), state

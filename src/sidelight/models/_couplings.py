@@ -60,10 +60,9 @@ class Couplings(NamedTuple):
             side, said, strength.cannot, "cannot_weight", strength.per_label
         )
         labels = _Labels.of(side, said, must, cannot, memory, per_label=strength.per_label)
-        n_remembered = 0 if memory is None else len(memory.phi)
-        graph = _pair_graph(side.n_samples + n_remembered, said, must, cannot)
+        graph = _pair_graph(said, must, cannot)
         rows = labels.rows_with_neighbours() if memory is None else labels.all_rows()
-        rows = np.union1d(rows, np.flatnonzero(np.diff(graph.indptr)))
+        rows = np.union1d(rows, graph.row)
         return cls(rows, (*labels.of_rows(rows), *graph.of_rows(rows)), labels.vocabulary)
 
     def sums(self, phi: Floats) -> tuple[Floats, ...]:
@@ -326,18 +325,17 @@ def _root_of_mean_group(vocabulary: Ints, column: Ints, strength: Floats) -> Flo
 class _Graph(NamedTuple):
     """Stated pairs, from both ends, as a sparse graph."""
 
-    indptr: Ints
+    row: Ints
     partner: Ints
     must: Floats
     cannot: Floats
 
     def of_rows(self, rows: Ints) -> tuple[NDArray[Any], ...]:
         """The same between some rows, which include all that have partners."""
-        indptr = np.append(self.indptr[rows], self.indptr[-1])
-        return indptr, np.searchsorted(rows, self.partner), self.must, self.cannot
+        return _span(self.row, rows), np.searchsorted(rows, self.partner), self.must, self.cannot
 
 
-def _pair_graph(n_samples: int, said: Statements, must: Floats, cannot: Floats) -> _Graph:
+def _pair_graph(said: Statements, must: Floats, cannot: Floats) -> _Graph:
     # A row always is with itself, whatever is said: such a pair changes nothing.
     is_pair = ((said.kind == MUST) | (said.kind == CANNOT)) & (said.i != said.j)
     attract = np.where(said.kind == MUST, must, 0.0)
@@ -345,11 +343,8 @@ def _pair_graph(n_samples: int, said: Statements, must: Floats, cannot: Floats) 
     is_pair &= attract + repel > 0
     i, j = said.i[is_pair], said.j[is_pair]
     ends, others = np.concatenate([i, j]), np.concatenate([j, i])
-    row, partner, a, r = _merged(
-        ends, others, np.tile(attract[is_pair], 2), np.tile(repel[is_pair], 2)
-    )
-    indptr = np.searchsorted(row, np.arange(n_samples + 1))
-    return _Graph(indptr, partner, a, r)
+    both = (np.tile(attract[is_pair], 2), np.tile(repel[is_pair], 2))
+    return _Graph(*_merged(ends, others, *both))
 
 
 def _span(row: Ints, rows: Ints) -> Ints:

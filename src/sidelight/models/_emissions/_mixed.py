@@ -128,15 +128,15 @@ class _Columns(Blocks):
         self.n_samples, self.n_features = rows.n_samples, len(columns)
         self._base, self._columns, self._takes_sparse = rows, columns, takes_sparse
 
-    def sum(self, statistics: Callable[[Block, Any], Any], parameters: Any) -> Any:
+    def sum(self, statistics: Callable[..., Any], parameters: Any, *parts: Any) -> Any:
         """As the other blocks do it, so that it is done where the data are."""
         columns, n_all, takes_sparse = self._columns, self._base.n_features, self._takes_sparse
 
-        def of_columns(block: Block, parameters: Any) -> Any:
+        def of_columns(block: Block, parameters: Any, *here: Any) -> Any:
             chosen = block._replace(X=_select(block.X, columns, n_all, takes_sparse))
-            return statistics(chosen, parameters)
+            return statistics(chosen, parameters, *here)
 
-        return self._base.sum(of_columns, parameters)
+        return self._base.sum(of_columns, parameters, *parts)
 
     def _rows(self, start: int, stop: int) -> Rows:
         X = self._base._rows(start, stop)
