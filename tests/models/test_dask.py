@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from sidelight import (
+    AnnotatedGaussianMixture,
     BayesianMixture,
     MarkovAggregation,
     PartitionLevelKMeans,
@@ -49,7 +50,20 @@ MODELS = {
         6, emission="gaussian_diag", potential="kl", n_init=1, tol=1e-4, random_state=0
     ),
 }
-PARAMETERS = ("cluster_centers_", "class_profiles_", "weights_", "means_", "covariances_")
+MODELS["annotated"] = AnnotatedGaussianMixture(4, n_init=2, n_generations=1, random_state=0)
+MODELS["annotated, diagonal blocks"] = AnnotatedGaussianMixture(
+    4, annotation_model="sbm", covariance_type="diag", n_init=1, n_generations=0, random_state=0
+)
+PARAMETERS = (
+    "cluster_centers_",
+    "class_profiles_",
+    "weights_",
+    "means_",
+    "covariances_",
+    "variances_",
+    "statement_error_",
+    "population_scores_",
+)
 EACH = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from sidelight.blocks._threads import in_order
+from sidelight.blocks._threads import in_order, one_blas_thread
 
 # Small enough for a core's second-level cache at a few dozen features, large enough that a call
 # from Python (some 20 microseconds) costs a few per cent of the work inside.
@@ -154,6 +154,9 @@ class Blocks(ABC):
             parts = (part_of(column, block.start, block.stop) for column in columns)
             return statistics(block, parameters, *parts)
 
+        if len(self) == 1:  # spares the machinery of threads, which small data would feel
+            with one_blas_thread():
+                return one(0)
         return pairwise_sum(in_order(one, len(self)))
 
     def visit(
@@ -174,6 +177,10 @@ class Blocks(ABC):
     def given(self, values: NDArray[Any]) -> Any:
         """A column of values that are known already; functions read it and never write."""
         return values
+
+    def frozen(self, column: Any) -> Any:
+        """A column for functions that read it and do not write."""
+        return column
 
     def relabelled(self, labels: Any, number: NDArray[Any]) -> Any:
         """``number[labels]``: a column of new numbers for the labels of the rows."""

@@ -65,12 +65,13 @@ class _New(NamedTuple):
 class _Part(NamedTuple):
     """Where a part of a column is: at a position in the result of an earlier pass, or yet `_New`.
 
-    Without a position it is what was sent: never written to.
+    Without a position it is what was sent. ``writable``: a pass may write to it, and keeps it.
     """
 
     result: Any
     position: int | None
     writes: tuple[tuple[Ints, Any], ...] = ()
+    writable: bool = True
 
     def read(self, result: Any, n_rows: int, *, copies: bool) -> Any:
         """The values, with what was written from outside since."""
@@ -80,7 +81,8 @@ class _Part(NamedTuple):
         if self.position is None:
             return value
         column = value.columns[self.position]
-        return self._written(np.array(column) if copies else column)
+        is_changed = self.writable or self.writes
+        return self._written(np.array(column) if copies and is_changed else column)
 
     def _written(self, column: NDArray[Any]) -> NDArray[Any]:
         for rows, values in self.writes:
@@ -115,7 +117,7 @@ def _run(
         if numbers is not None:
             return _Done([(1, one(int(number) - place.block)) for number in numbers], ())
         sums = branches(map(one, range(len(rows))), place.block)
-    kept = (c for p, c in zip(parts, columns, strict=True) if p.position is not None)
+    kept = (c for p, c in zip(parts, columns, strict=True) if p.writable)
     return _Done(sums, tuple(kept))
 
 
@@ -269,6 +271,11 @@ class DaskBlocks(Blocks):
         """A column of values that are known already; each chunk gets its own, once."""
         return DaskColumn(self, self._parts(values), values.dtype)
 
+    def frozen(self, column: DaskColumn) -> DaskColumn:
+        """The same column for functions that do not write to it: a pass leaves no copy of it."""
+        parts = [part._replace(writable=False) for part in column.parts]
+        return DaskColumn(self, parts, column.dtype)
+
     def relabelled(self, labels: DaskColumn, number: NDArray[Any]) -> DaskColumn:
         """``number[labels]``, another column."""
         name = f"sidelight-relabelled-{uuid4().hex}"
@@ -398,14 +405,17 @@ class DaskBlocks(Blocks):
             }
             sent = self._scheduler.start(graph, list(graph))
             # The column itself is kept beside its parts: its id must not pass to another.
-            self._sent[id(column)] = column, [_Part(result, None) for result in sent]
+            self._sent[id(column)] = (
+                column,
+                [_Part(result, None, writable=False) for result in sent],
+            )
         return self._sent[id(column)][1]
 
     def _keep(self, columns: tuple[Any, ...], done: list[Any]) -> None:
         """Let the columns that functions may write to point to what a pass has left of them."""
         position = 0
         for column in columns:
-            if not isinstance(column, DaskColumn) or column.parts[0].position is None:
+            if not isinstance(column, DaskColumn) or not column.parts[0].writable:
                 continue
             for chunk, result in zip(self._chunks(), done, strict=True):
                 column.parts[chunk] = _Part(result, position)

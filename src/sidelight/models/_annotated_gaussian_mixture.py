@@ -44,7 +44,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sidelight._kernels.hard_gaussian import densities
 from sidelight._validation import Integral, Interval, Real, StrOptions, check_x, prepare
-from sidelight.blocks import Block, Blocks, as_blocks
+from sidelight.blocks import Block, Blocks, as_blocks, is_dask, one_blas_thread
 from sidelight.exceptions import DataError, SidelightError
 from sidelight.models._annotated_search import (
     EVERY_ROW_UP_TO,
@@ -54,14 +54,15 @@ from sidelight.models._annotated_search import (
     polish,
     search,
 )
-from sidelight.models._annotations import Annotations, statement_errors, weigh
+from sidelight.models._annotations import Annotations, LabelsOfSome, statement_errors, weigh
 from sidelight.models._base import (
     SideClusterer,
     _as_array,
     _new_names,
+    first_rows,
     number_of_clusters,
 )
-from sidelight.models._centers import Centers, as_dense
+from sidelight.models._centers import Centers, as_dense, cluster_sizes
 from sidelight.side import UNSURE, SideInformation
 
 Floats = NDArray[np.float64]
@@ -193,6 +194,7 @@ class AnnotatedGaussianMixture(SideClusterer):
     repetition = "adds"
     contradictions = "tolerated"
     objective_sense = "max"
+    on_dask = True
     scales = (
         "A local search takes n d K a pass, and d K per annotated row; memory n d plus statements."
     )
@@ -259,8 +261,9 @@ class AnnotatedGaussianMixture(SideClusterer):
 
         Parameters
         ----------
-        X : array or data frame of shape (n_samples, n_features)
-            The data. Memory maps are read block by block.
+        X : array, data frame or Dask array of shape (n_samples, n_features)
+            The data. Memory maps are read block by block; of a Dask array only the annotated rows
+            come here, and ``labels_`` is a Dask array too.
         y : array of shape (n_samples,), optional
             Partial labels, −1 (or None, NaN) where unknown; joined to ``side``.
         side : SideInformation, optional
@@ -295,47 +298,53 @@ class AnnotatedGaussianMixture(SideClusterer):
         found = self._search(problem, plan, _seeds(said), np.random.default_rng(seed))
         return self._publish_found(found, problem, side, seed)
 
-    def predict(self, X: Any) -> NDArray[np.int64]:
+    def predict(self, X: Any) -> Any:
         """The likeliest cluster of each row of X, all clusters being equally frequent.
 
         Parameters
         ----------
-        X : array or data frame of shape (n_samples, n_features)
+        X : array, data frame or Dask array of shape (n_samples, n_features)
             New data.
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,), or a Dask array
         """
+        if is_dask(X):
+            return self._lazily("predict", X, np.int64)
         return self._log_densities(X).argmax(axis=1)
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Any) -> Any:
         """The probability of each cluster for each row of X, all clusters being equally frequent.
 
         Parameters
         ----------
-        X : array or data frame of shape (n_samples, n_features)
+        X : array, data frame or Dask array of shape (n_samples, n_features)
             New data.
 
         Returns
         -------
-        ndarray of shape (n_samples, n_clusters_)
+        ndarray of shape (n_samples, n_clusters_), or a Dask array
         """
+        if is_dask(X):
+            return self._lazily("predict_proba", X, np.float64, by_cluster=True)
         log_density = self._log_densities(X)
         return np.exp(log_density - logsumexp(log_density, axis=1, keepdims=True))
 
-    def score_samples(self, X: Any) -> Floats:
+    def score_samples(self, X: Any) -> Any:
         """The log-density of each row of X under the mixture, all clusters being equally frequent.
 
         Parameters
         ----------
-        X : array or data frame of shape (n_samples, n_features)
+        X : array, data frame or Dask array of shape (n_samples, n_features)
             New data.
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,), or a Dask array
         """
+        if is_dask(X):
+            return self._lazily("score_samples", X, np.float64)
         log_density = self._log_densities(X)
         return logsumexp(log_density, axis=1) - np.log(self.n_clusters_)
 
@@ -381,9 +390,10 @@ class AnnotatedGaussianMixture(SideClusterer):
             generation.call_on_fit_task_begin(estimator=self)
             return bool(generation.call_on_fit_task_end(estimator=self))
 
-        problem, found = search(problem, plan, seeds, rng, each_generation)
-        if not len(problem.annotations.annotated):
-            found = polish(problem, found)
+        with one_blas_thread():
+            problem, found = search(problem, plan, seeds, rng, each_generation)
+            if not len(problem.annotations.annotated):
+                found = polish(problem, found)
         fit.call_on_fit_task_end(estimator=self)
         return found
 
@@ -391,7 +401,8 @@ class AnnotatedGaussianMixture(SideClusterer):
         self, found: Found, problem: Problem, side: SideInformation, seed: int
     ) -> Self:
         best, said = found.best, problem.annotations
-        present = np.flatnonzero(np.bincount(best.labels, minlength=problem.n_clusters))
+        sizes = cluster_sizes(problem.rows, best.labels, problem.n_clusters)
+        present = np.flatnonzero(sizes)
         if len(present) < problem.n_clusters:
             warnings.warn(
                 f"found {len(present)} clusters where {problem.n_clusters} were asked for: "
@@ -399,10 +410,10 @@ class AnnotatedGaussianMixture(SideClusterer):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        order, names = _name_clusters(side, said, best.labels, present)
-        number = np.full(problem.n_clusters + 1, -1, dtype=np.int64)  # the last serves code -1
+        order, names = _name_clusters(side, said, best.labels, present, problem.n_clusters)
+        number = np.full(problem.n_clusters + 1, -1, dtype=np.int32)  # the last serves code -1
         number[order] = np.arange(len(order))
-        labels = number[best.labels]
+        labels = problem.rows.relabelled(best.labels, number)
         self.means_ = best.means[order]
         variances = best.variances[order]
         self.variances_ = variances[:, 0] if self.covariance_type == "spherical" else variances
@@ -410,10 +421,10 @@ class AnnotatedGaussianMixture(SideClusterer):
         cluster_of = np.full((len(side.vocabularies) + 1, max(len(side.classes), 1)), -1)
         cluster_of[said.column_vocabulary, said.column_class] = number[best.cluster_of]
         self._judge_statements(problem, side, labels, cluster_of)
-        return self._publish(labels.astype(np.int32), names, found, side, seed)
+        return self._publish(labels, names, found, side, seed)
 
     def _judge_statements(
-        self, problem: Problem, side: SideInformation, labels: Ints, cluster_of: NDArray[Any]
+        self, problem: Problem, side: SideInformation, labels: Any, cluster_of: NDArray[Any]
     ) -> None:
         """How accurate the annotators are, and how probably each statement is wrong."""
         told = side.statements
@@ -422,6 +433,9 @@ class AnnotatedGaussianMixture(SideClusterer):
         taken = as_blocks(as_dense(problem.rows.take(spoken_of)))
         log_density = _log_densities(taken, self.means_, self.variances_)
         said = problem.annotations
+        if not isinstance(labels, np.ndarray):
+            rows, _ = side.condensed()
+            labels = LabelsOfSome(rows, labels[rows])
         known = weigh(side, labels, cluster_of, spoken_of, log_density, said.given, said.log_p)
         self.statement_error_ = statement_errors(side, known)
         names = (*side.annotators, None)
@@ -453,7 +467,7 @@ def _seeds(said: Annotations) -> list[tuple[Ints, Floats]]:
 
 
 def _name_clusters(
-    side: SideInformation, said: Annotations, labels: NDArray[Any], present: Ints
+    side: SideInformation, said: Annotations, labels: Any, present: Ints, n_clusters: int
 ) -> tuple[Ints, NDArray[Any]]:
     """The clusters in their final order, and their names: class c is the name of cluster c.
 
@@ -463,8 +477,8 @@ def _name_clusters(
     lead = lead[np.isin(said.lead[lead], present)]
     order = said.lead[lead].tolist()
     names = [side.classes[c] for c in said.column_class[lead]]
-    first_row = {int(k): int(np.argmax(labels == k)) for k in present if k not in order}
-    order += sorted(first_row, key=first_row.__getitem__)
+    by_first_row = np.argsort(first_rows(labels, n_clusters, len(present)), kind="stable")
+    order += [int(k) for k in by_first_row[: len(present)] if k not in order]
     names += _new_names(side.classes, len(order) - len(names))
     return np.array(order, dtype=np.int64), _as_array(names)
 

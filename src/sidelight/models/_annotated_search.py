@@ -19,9 +19,9 @@ from scipy.spatial.distance import cdist
 from sidelight._kernels import annotated as kernels
 from sidelight._kernels import annotated_moves as moves
 from sidelight._kernels.hard_gaussian import assign_likeliest
-from sidelight.blocks import Block, Blocks, one_blas_thread, threads
+from sidelight.blocks import Block, Blocks, RowEntries, one_blas_thread, threads
 from sidelight.models._annotations import BETA, LONGEST_CHAIN, Annotations
-from sidelight.models._centers import Centers, as_dense, plus_plus
+from sidelight.models._centers import Centers, as_dense, costliest, plus_plus
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -49,8 +49,8 @@ class Problem(NamedTuple):
     n_clusters: int
     n_variances: int
     annotations: Annotations
-    fixed: NDArray[np.bool_]
-    nothing_fixed: NDArray[np.bool_]
+    fixed: RowEntries
+    nothing_fixed: RowEntries
     free: Ints  # the clusters that do not carry a class of the leading vocabulary
     annotated: Any  # kernels.Rows, with the data
     model: Any  # kernels.Model
@@ -60,11 +60,10 @@ class Problem(NamedTuple):
         cls, rows: Blocks, n_clusters: int, covariance_type: str, annotations: Annotations
     ) -> "Problem":
         """Gather the annotated rows; the model comes with the first start."""
-        fixed = np.zeros(rows.n_samples, dtype=bool)
-        fixed[annotations.annotated] = True
+        fixed = RowEntries(annotations.annotated)
         X = np.ascontiguousarray(as_dense(rows.take(annotations.annotated)))
         n_variances = 1 if covariance_type == "spherical" else rows.n_features
-        nothing = np.zeros(rows.n_samples, dtype=bool)
+        nothing = RowEntries(np.empty(0, dtype=np.int64))
         free = np.setdiff1d(np.arange(n_clusters), annotations.lead)
         annotated = annotations.rows._replace(X=X)
         return cls(
@@ -110,7 +109,7 @@ def _log_table(largest: int) -> Floats:
 class Solution(NamedTuple):
     """A partition, and what follows from it."""
 
-    labels: Labels
+    labels: Any
     means: Floats
     variances: Floats
     counts: Floats
@@ -142,29 +141,42 @@ class _Totals(NamedTuple):
 
 def _look(
     problem: Problem,
-    fixed: NDArray[np.bool_],
-    labels: Labels,
+    fixed: RowEntries,
+    labels: Any,
     gaussians: tuple[Floats, Floats, Floats],
     held: NDArray[np.bool_],
-    new: Labels,
-    lowest: Floats,
+    new: Any = None,
+    lowest: Any = None,
 ) -> _Totals:
-    """One pass over the rows: each that is not fixed or held to its likeliest cluster."""
-    n_clusters, n_features = problem.n_clusters, problem.rows.n_features
+    """One pass over the rows: each that is not fixed or held to its likeliest cluster.
 
-    def statistics(block: Block, _: None) -> _Totals:
-        counts = np.zeros(n_clusters)
-        sums = np.zeros((n_clusters, n_features))
-        squares = np.zeros((n_clusters, problem.n_variances))
-        n_changed = assign_likeliest(
-            block.X, block.of(fixed), block.of(labels), *gaussians, held,
-            block.of(new), counts, sums, squares, block.of(lowest),
-        )  # fmt: skip
-        return _Totals(n_changed, counts, sums, squares)
+    labels, new and lowest are columns; without the last two, new labels and costs are not kept.
+    """
+    labels = problem.rows.frozen(labels)
+    how = (gaussians, held, problem.n_variances)
+    return problem.rows.sum(_look_at_block, how, fixed, labels, new, lowest)
 
-    if len(problem.rows) == 1:  # spares the machinery of threads, which small data would feel
-        return statistics(problem.rows.block(0), None)
-    return problem.rows.sum(statistics, None)
+
+def _look_at_block(
+    block: Block,
+    how: tuple[tuple[Floats, Floats, Floats], NDArray[np.bool_], int],
+    fixed: RowEntries,
+    labels: Labels,
+    new: Labels | None,
+    lowest: Floats | None,
+) -> _Totals:
+    gaussians, held, n_variances = how
+    n_rows, n_features = np.shape(block.X)
+    is_fixed = np.zeros(n_rows, dtype=bool)
+    is_fixed[fixed.row] = True
+    counts, sums = np.zeros(len(held)), np.zeros((len(held), n_features))
+    squares = np.zeros((len(held), n_variances))
+    n_changed = assign_likeliest(
+        block.X, is_fixed, labels, *gaussians, held,
+        np.empty(n_rows, dtype=np.int32) if new is None else new,
+        counts, sums, squares, np.empty(n_rows) if lowest is None else lowest,
+    )  # fmt: skip
+    return _Totals(n_changed, counts, sums, squares)
 
 
 def _distances(centers: Floats) -> tuple[Floats, Floats, Floats]:
@@ -173,34 +185,33 @@ def _distances(centers: Floats) -> tuple[Floats, Floats, Floats]:
     return Centers.of(centers).padded, np.ones((n_clusters, 1)), np.zeros(n_clusters)
 
 
-def nearest(problem: Problem, centers: Floats) -> tuple[Labels, _Totals]:
+def nearest(problem: Problem, centers: Floats) -> tuple[Any, _Totals]:
     """Every row to its nearest centre; an empty cluster starts at the row that is farthest off."""
-    n_samples, n_clusters = problem.rows.n_samples, problem.n_clusters
-    labels = np.full(n_samples, -1, dtype=np.int32)
-    cost = np.zeros(n_samples)
+    rows, n_clusters = problem.rows, problem.n_clusters
+    none, labels, cost = rows.column(-1, np.int32), rows.column(-1, np.int32), rows.column(0.0)
     held = np.zeros(n_clusters, dtype=bool)
-    totals = _look(problem, problem.nothing_fixed, labels, _distances(centers), held, labels, cost)
+    totals = _look(problem, problem.nothing_fixed, none, _distances(centers), held, labels, cost)
     if totals.counts.all():
         return labels, totals
     left = totals.counts.copy()
-    farthest = iter(np.argsort(-cost, kind="stable")[: 2 * n_clusters].tolist())
+    row, price = costliest(rows, cost, 2 * n_clusters)
+    farthest = iter(zip(row, labels[row], price, strict=True))
     for k in np.flatnonzero(totals.counts == 0):
-        row = next((r for r in farthest if cost[r] > 0 and left[labels[r]] > 1), None)
-        if row is None:
+        found = next(((r, h) for r, h, c in farthest if c > 0 and left[h] > 1), None)
+        if found is None:
             break
-        left[labels[row]] -= 1
-        labels[row] = k
+        left[found[1]] -= 1
+        labels[found[0]] = k
     return labels, _totals_of(problem, labels, centers)
 
 
-def _totals_of(problem: Problem, labels: Labels, centers: Floats) -> _Totals:
+def _totals_of(problem: Problem, labels: Any, centers: Floats) -> _Totals:
     """The sums of all rows around some centres, as they are labelled."""
     held = np.ones(problem.n_clusters, dtype=bool)
-    new, lowest = np.empty_like(labels), np.empty(len(labels))
-    return _look(problem, problem.nothing_fixed, labels, _distances(centers), held, new, lowest)
+    return _look(problem, problem.nothing_fixed, labels, _distances(centers), held)
 
 
-def kmeans(problem: Problem, centers: Floats) -> tuple[Labels, Floats]:
+def kmeans(problem: Problem, centers: Floats) -> tuple[Any, Floats]:
     """Plain k-means from some centres: the labels, and sums of squares (K, 1 or d)."""
     sse = np.inf
     for _ in range(_KMEANS_ITERATIONS):
@@ -235,7 +246,7 @@ def _overall_variance(rows: Blocks, n_variances: int) -> Floats:
 class _Search:
     """One local search: a partition, its state, and the steps that improve it."""
 
-    def __init__(self, problem: Problem, labels: Labels, order: Ints) -> None:
+    def __init__(self, problem: Problem, labels: Any, order: Ints) -> None:
         self.problem, self.labels, self.order = problem, labels, order
         self.model, self.rows = problem.model, problem.annotated
         self.alone = len(order) == problem.rows.n_samples  # no rows beside the annotated ones
@@ -347,9 +358,9 @@ class _Search:
         )
         kernels.likelihood_parameters(self.model, state, *gaussians)
         held = np.zeros(n_clusters, dtype=bool)
-        new, lowest = np.empty_like(self.labels), np.empty(len(self.labels))
         while True:
-            totals = _look(problem, problem.fixed, self.labels, gaussians, held, new, lowest)
+            new = problem.rows.column(-1, np.int32)
+            totals = _look(problem, problem.fixed, self.labels, gaussians, held, new)
             if not totals.n_changed:
                 return False
             kernels.add_rows(self.rows.X, state.labels, state.means, *totals[1:])
@@ -409,7 +420,7 @@ class _Search:
 
 
 def improve(
-    problem: Problem, labels: Labels, order: Ints, known: Floats, deadline: float = np.inf
+    problem: Problem, labels: Any, order: Ints, known: Floats, deadline: float = np.inf
 ) -> Solution:
     """A local search from a partition; ``order`` is that of the annotated rows in a sweep.
 

@@ -1,6 +1,7 @@
 """Statements of people who may be wrong, as the kernels of AnnotatedGaussianMixture take them."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -310,7 +311,19 @@ def annotator_accuracies(tally: Floats, given: NDArray[np.bool_], log_p: Floats)
     return np.where(given, np.exp(log_p[:, 0]), (tally[:, 0] + a) / (tally.sum(axis=1) + a + b))
 
 
-def agreement(side: SideInformation, labels: Ints, cluster_of: NDArray[Any]) -> Any:
+@dataclass(frozen=True)
+class LabelsOfSome:
+    """The labels of the rows that people spoke of, asked for by the numbers of these rows."""
+
+    rows: Ints
+    labels: NDArray[Any]
+
+    def __getitem__(self, wanted: Any) -> Any:
+        # What is asked for without a row, -1, is not looked at; it only needs some answer.
+        return self.labels[np.searchsorted(self.rows, wanted)]
+
+
+def agreement(side: SideInformation, labels: Any, cluster_of: NDArray[Any]) -> Any:
     """Whether each statement agrees with a partition; ``cluster_of`` (vocabulary, class)."""
     said = side.statements
     same = np.where(said.j >= 0, labels[said.i] == labels[said.j], False)
@@ -330,7 +343,7 @@ class Evidence(NamedTuple):
     """
 
     annotated: Ints
-    labels: Ints
+    labels: Any
     support: Floats
     odds: Floats
     accuracy: Floats
@@ -342,7 +355,7 @@ class Evidence(NamedTuple):
 
 def weigh(
     side: SideInformation,
-    labels: Ints,
+    labels: Any,
     cluster_of: NDArray[Any],
     annotated: Ints,
     log_density: Floats,

@@ -195,18 +195,18 @@ def name_clusters(
         named = np.flatnonzero(cluster_of >= 0)
         order = cluster_of[named].tolist()
         names = [side.classes[c] for c in named]
-    if isinstance(labels, np.ndarray):
-        first_row = _first_rows(labels, n_clusters, n_clusters if n_present is None else n_present)
-    else:
-        first_row = labels.first_rows(n_clusters)
+    first_row = first_rows(labels, n_clusters, n_clusters if n_present is None else n_present)
     by_first_row = np.argsort(first_row, kind="stable")[: int((first_row < len(labels)).sum())]
     order += [int(k) for k in by_first_row if k not in set(order)]
     names += _new_names(side.classes, len(order) - len(names))
     return np.array(order, dtype=np.int64), _as_array(names)
 
 
-def _first_rows(labels: NDArray[Any], n_clusters: int, n_present: int) -> NDArray[np.int64]:
+def first_rows(labels: Any, n_clusters: int, n_present: int) -> NDArray[np.int64]:
     """The first row of each cluster; usually the first few thousand rows tell them all."""
+    if not isinstance(labels, np.ndarray):
+        of_column: NDArray[np.int64] = labels.first_rows(n_clusters)
+        return of_column
     first = np.full(n_clusters, len(labels))
     for start in range(0, len(labels), 16_384):
         present, place = np.unique(labels[start : start + 16_384], return_index=True)

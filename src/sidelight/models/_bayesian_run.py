@@ -195,7 +195,10 @@ def expected(problem: Problem, theta: Theta, state: State, V: Floats | None) -> 
     # Labels follow from theta alone: a new column needs nothing of what was before.
     state.labels = problem.rows.column(0, np.int32)
     bound, of_near, *sums = problem.rows.sum(
-        _memberships_of_block, (problem.emission, theta, problem.floor), problem.near_rows, state.labels
+        _memberships_of_block,
+        (problem.emission, theta, problem.floor),
+        problem.near_rows,
+        state.labels,
     )
     scores = np.concatenate(of_near)
     mass = sums[0]
