@@ -190,7 +190,7 @@ def test_objective_is_the_bound_itself():
     model = BayesianMixture(5, batch_size=50, n_init=1, random_state=0).fit(X, y)
     side = SideInformation.from_labels(y)
     problem = model._problem(as_blocks(X), side)
-    state = stochastic.State.new(300)
+    state = stochastic.State.new(problem.rows)
     near = problem.couplings.rows
     state.near_phi = stochastic.shares_alone(problem, problem.near, model._theta)
     for _ in range(50):
