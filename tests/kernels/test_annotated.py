@@ -188,10 +188,11 @@ def test_climb_ends_where_no_move_gains_and_at_once_where_it_is_known(annotation
         search, said = case.search, case.problem.annotations
         chunks = (said.chunk_span, said.chunk_rows)
         work = (search.margin, search.state, search.scratch)
-        value = moves.climb(
+        value, n_tests = moves.climb(
             search.rows, search.order, *chunks, known, *case.fixed()[1:], search.value, 1e-9, 1.0,
             256, *work,
         )  # fmt: skip
+        assert n_tests > 0
         fixed = (*case.fixed()[1:], 1e-9)
         further = moves.sweep(search.rows, search.order, *fixed, np.inf, *work)[1]
         further += moves.move_together(search.rows, search.order, *chunks, *fixed, 256, *work)[1]

@@ -339,20 +339,23 @@ def climb(
     Rows that would have lost more than ``patience``, and whose partners stayed, are looked at only
     when nothing else gains. Ends early at a partition that is ``known`` (P, 1 + K: objectives, and
     sizes in ascending order): those are the ends of such climbs. Returns the objective, from
-    ``value`` at the beginning.
+    ``value`` at the beginning, and the number of relocation tests.
     """
+    n_tests = 0
     for _ in range(MOST_ROUNDS):
-        gain, n_moves, _ = sweep(
+        gain, n_moves, tested = sweep(
             rows, order, cluster_of, model, tolerance, patience, margin, state, scratch
         )
+        n_tests += tested
         value += gain
         if n_moves > 0:
             continue
         if is_known(known, value, state.counts, scratch.counts):
             break
-        gain, n_moves, _ = sweep(
+        gain, n_moves, tested = sweep(
             rows, order, cluster_of, model, tolerance, np.inf, margin, state, scratch
         )
+        n_tests += tested
         value += gain
         if n_moves > 0:
             continue
@@ -363,4 +366,4 @@ def climb(
         value += gain
         if n_moves == 0:
             break
-    return value
+    return value, n_tests

@@ -160,7 +160,7 @@ def move_nodes(
     A module is a candidate only for nodes with its fence, equal for all nodes of a module.
     Ties go to the lowest number, and staying wins unless the gain exceeds ``smallest``.
     labels, module_*, active, keys, held: IN/OUT. common (zeros), touched, free: scratch; free lists
-    empty modules. Returns the sum of the gains and the number of moves.
+    empty modules. Returns the sum of the gains, the moves and the tests of moves.
     """
     n, n_groups = len(labels), len(tie_indptr) - 1
     module_fence = np.full(len(module_volume), -1, dtype=np.int64)
@@ -172,7 +172,7 @@ def move_nodes(
             free[n_free] = x
             n_free += 1
     n_keys = fill_table(owner, group, amount, n_groups, labels, keys, held)
-    gained, n_moves = 0.0, 0
+    gained, n_moves, n_tests = 0.0, 0, 0
     for at in range(n):
         v = order[at]
         if not active[v]:
@@ -232,6 +232,7 @@ def move_nodes(
                     shared += shared_with_module(
                         owner, group, amount, tie_indptr, tie_group, tie, v, y, n_groups, keys, held
                     )
+            n_tests += 1
             new_volume = module_volume[y] + volume[v]
             new_cut = module_cut[y] + cut[v] - 2.0 * shared
             gain = stay + cost(module_volume[y], module_cut[y], log_total, floor)
@@ -264,7 +265,7 @@ def move_nodes(
         for e in range(indptr[v], indptr[v + 1]):
             if labels[near[e]] != best:
                 active[near[e]] = True
-    return gained, n_moves
+    return gained, n_moves, n_tests
 
 
 @jit

@@ -244,7 +244,7 @@ def merge_modules(
     up.
     With ``stretching`` merged modules stay below the new one, as in a tree; costs then come in as
     the cuts that count for single nodes (Eq. 3.12).
-    Returns the number of modules and the sum of the gains.
+    Returns the number of modules, the sum of the gains and the number of steps in the heap.
     """
     n, n_groups = len(start), len(tie_indptr) - 1
     n_keys = rebuild_keys(head, following, entry_group, n_groups, keys, entry)
@@ -258,7 +258,7 @@ def merge_modules(
                   partner)  # fmt: skip
     for place in range(n // 2 - 1, -1, -1):
         sink(place, heap, where, sign, gain, partner, name)
-    n_left, gained = n, 0.0
+    n_left, gained, n_steps = n, 0.0, n // 2
     while n_left > n_wanted:
         y = heap[0]
         x = partner[y]
@@ -315,6 +315,7 @@ def merge_modules(
             n_keys = rebuild_keys(head, following, entry_group, n_groups, keys, entry)
         sign[x], gain[x], partner[x] = -3, -np.inf, -1
         settle(where[x], heap, where, sign, gain, partner, name)
+        n_steps += 1
         for e in range(first, end):
             z = near[e]
             ties = relation[e] if must_first else 0.0
@@ -340,8 +341,10 @@ def merge_modules(
             else:
                 continue
             settle(where[z], heap, where, sign, gain, partner, name)
+            n_steps += 1
         find_best(y, start, length, near, weight, linked, relation, must_first, volume, cut,
                   costs, name, log_total, floor, stretching, lowest, sign, gain,
                   partner)  # fmt: skip
         settle(where[y], heap, where, sign, gain, partner, name)
-    return n_left, gained
+        n_steps += 1
+    return n_left, gained, n_steps

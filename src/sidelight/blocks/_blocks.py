@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from sidelight._work import count_work
 from sidelight.blocks._threads import in_order, one_blas_thread
 
 # Small enough for a core's second-level cache at a few dozen features, large enough that a call
@@ -154,6 +155,7 @@ class Blocks(ABC):
             parts = (part_of(column, block.start, block.stop) for column in columns)
             return statistics(block, parameters, *parts)
 
+        count_work("passes over the data")
         if len(self) == 1:  # spares the machinery of threads, which small data would feel
             with one_blas_thread():
                 return one(0)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from sidelight._work import count_work
 from sidelight.blocks._blocks import (
     BLOCK_ROWS,
     Block,
@@ -235,6 +236,7 @@ class DaskBlocks(Blocks):
 
     def sum(self, statistics: Callable[..., Stats], parameters: Any, *columns: Any) -> Stats:
         """See `Blocks.sum`; two tasks per chunk, of which one is the work."""
+        count_work("passes over the data")
         parts = [self._parts(column) for column in columns]
         graph, keys = self._pass(statistics, parameters, parts, dict.fromkeys(self._chunks()))
         if isinstance(self._scheduler, Cluster):

@@ -19,6 +19,7 @@ from scipy.spatial.distance import cdist
 from sidelight._kernels import annotated as kernels
 from sidelight._kernels import annotated_moves as moves
 from sidelight._kernels.hard_gaussian import assign_likeliest
+from sidelight._work import count_work
 from sidelight.blocks import Block, Blocks, RowEntries, one_blas_thread, threads
 from sidelight.models._annotations import BETA, LONGEST_CHAIN, Annotations
 from sidelight.models._centers import Centers, as_dense, costliest, plus_plus
@@ -324,21 +325,23 @@ class _Search:
     def _climb(self, known: Floats) -> None:
         """Every row, one by one and together, until no move gains."""
         said = self.problem.annotations
-        moves.climb(
+        _, n_tests = moves.climb(
             self.rows, self.order, said.chunk_span, said.chunk_rows, known, self.cluster_of,
             self.model, self.value, self.tolerance, _PATIENCE, LONGEST_CHAIN,
             self.margin, self.state, self.scratch,
         )  # fmt: skip
+        count_work("relocation tests", n_tests)
         self.value = kernels.objective(self.model, self.state)
 
     def _relocate(self, *, full: bool = True) -> None:
         """One sweep over the annotated rows."""
         if not len(self.order):
             return
-        _, n_moves, _ = moves.sweep(
+        _, n_moves, n_tests = moves.sweep(
             self.rows, self.order, self.cluster_of, self.model, self.tolerance,
             np.inf if full else _PATIENCE, self.margin, self.state, self.scratch,
         )  # fmt: skip
+        count_work("relocation tests", n_tests)
         if n_moves:
             self.value = kernels.objective(self.model, self.state)
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sidelight._kernels import entropy, merging
+from sidelight._work import count_work
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -268,7 +269,7 @@ def mergers(
     parent, gone, cut = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), np.empty(n)
     stretching = leaf_cut is not None
     costs = np.empty(n) if leaf_cut is None else leaf_cut.copy()
-    n_left, _ = merging.merge_modules(
+    n_left, _, n_steps = merging.merge_modules(
         level.indptr[:-1].copy(), np.diff(level.indptr), near, weight, linked, edge_ties,
         len(level.near), level.volume.copy(), level.cut.copy(),
         head, following, level.group, level.amount.copy(), np.diff(level.owner), *level.ties,
@@ -277,6 +278,7 @@ def mergers(
         *(np.empty(n, dtype=t) for t in (np.int64, np.float64)),
         *(np.empty(n, dtype=np.int64) for _ in range(3)), keys, np.empty(len(keys), dtype=np.int64),
     )  # fmt: skip
+    count_work("heap steps", n_steps)
     return Merged(parent, gone[: n - n_left], cut[: n - n_left])
 
 
@@ -396,11 +398,12 @@ def move(
             )
         if everywhere:
             active[:] = True
-        gained, n_moves = entropy.move_nodes(
+        gained, n_moves, n_tests = entropy.move_nodes(
             *level.edges, level.volume, level.cut, *level.groups, own, turns, fences, home,
             np.log2(level.total), level.floor, SMALLEST * level.total, everywhere, may_open,
             may_empty, only_single, labels, *modules, active, keys, held, *scratch,
         )  # fmt: skip
+        count_work("relocation tests", n_tests)
         value -= gained / level.total
         history.append(value)
         if (each_sweep is not None and each_sweep()) or not n_moves:

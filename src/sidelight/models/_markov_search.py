@@ -14,6 +14,7 @@ from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
 from sidelight._kernels import aggregate as kernels
+from sidelight._work import count_work
 from sidelight.blocks._threads import in_order
 from sidelight.models._markov_chain import Chain, mass_by, one_hot
 from sidelight.side import CANNOT, LABEL, MUST, NOT_LABEL, SideInformation
@@ -372,6 +373,7 @@ def sweep(
     """Move every unit, in order, to its best cluster; the number of units that moved."""
     if len(state.p) == 1:  # a matrix of one column has no order, for which all would be compiled
         return 0
+    count_work("relocation tests", units.n_units * (len(state.p) - 1))
     place, price = prices(units, state)
     said = (*units.partners, *units.rivals, place, price)
     how = (float(beta), chain.is_reversible, units.is_hard, units.penalty, keep_all)

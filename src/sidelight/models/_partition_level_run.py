@@ -12,6 +12,7 @@ from scipy import sparse
 
 from sidelight._kernels import assign as kernels
 from sidelight._kernels.relocate import relocate
+from sidelight._work import count_work
 from sidelight.blocks import Block, Blocks, CSRRows, RowEntries
 from sidelight.exceptions import DataError
 from sidelight.models._centers import (
@@ -294,6 +295,7 @@ def _relocate(problem: Problem, tally: Tally, state: State) -> tuple[int, Tally]
     labels = state.labels[links.rows]
     # A fall within the rounding of J would let rows wander for ever.
     tolerance = 1e-13 * (abs(tally.amount) + problem.side_weight * float(links.pair_weight.sum()))
+    count_work("relocation tests", len(labels) * (len(counts) - 1))
     _, n_moved = relocate(
         *links.for_kernel, problem.side_weight, tolerance,
         labels, sums, (sums**2).sum(axis=0), counts, number, total,
