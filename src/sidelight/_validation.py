@@ -72,14 +72,24 @@ def check_x(model: Any, X: Any, *, reset: bool, index: NDArray[Any] | None = Non
             chunk = int(np.searchsorted(np.cumsum(X.chunks[0]), first[0], side="right"))
             _refuse_rows(f"{name_rows(first, index, n_bad)} (first in chunk {chunk} of X)")
         return rows
-    X = validate_data(
-        model,
-        X,
-        reset=reset,
-        accept_sparse="csr",
-        dtype=[np.float64, np.float32],
-        ensure_all_finite=False,  # ours names the rows, and never copies
-    )
+    try:
+        X = validate_data(
+            model,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,  # ours names the rows, and never copies
+        )
+    except ValueError as error:
+        if "could not convert string" not in str(error):
+            raise
+        raise DataError(
+            f"X has text ({error}), and models read numbers. Turn the categories of a column into "
+            "numbers, the same ones for all rows to come: "
+            "sklearn.preprocessing.OrdinalEncoder().fit_transform(X[[column]]); "
+            'BayesianMixture(emission="categorical") takes them for categories.'
+        ) from None
     bad = _rows_not_finite(X)
     if len(bad):
         _refuse_rows(name_rows(bad, index))

@@ -7,6 +7,8 @@ AssertionError that says what is wrong. They read what the model says about itse
     @pytest.mark.parametrize("check", checks(), ids=lambda check: check.__name__)
     def test_contract(check):
         check(MyModel(n_clusters=3))
+
+`verify_emission` does the same for emissions of a `BayesianMixture`.
 """
 
 import pickle
@@ -20,8 +22,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 
-from sidelight.blocks import threads
+from sidelight.blocks import as_blocks, threads
 from sidelight.exceptions import SidelightError, UnsupportedStatementError
+from sidelight.models import BayesianMixture
 from sidelight.results import ClusterResult
 from sidelight.side import KINDS, SideInformation
 
@@ -39,6 +42,7 @@ __all__ = [
     "check_unsupported_kinds",
     "check_unsure_binds_nothing",
     "checks",
+    "verify_emission",
 ]
 
 N_CLUSTERS = 3
@@ -320,6 +324,79 @@ def check_names_survive(estimator: Any) -> None:
 
 
 # What the checks are made of
+
+
+def verify_emission(kind: Any, X: Any, prior: Any = None) -> None:
+    """Hold an emission of `BayesianMixture` to its mathematics, on rows that it can read.
+
+    Statistics add up over rows; the posterior is the best one, which it can be only if statistics,
+    posterior, expected log density and divergence agree; the divergences are divergences; and the
+    bound of a fit never falls.
+
+    Parameters
+    ----------
+    kind : class derived from sidelight.models.Emission
+        What is verified.
+    X : array of shape (n_samples, n_features)
+        At least ten rows.
+    prior : object, optional
+        Handed to ``kind.of``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sidelight.models._emissions import EMISSIONS
+    >>> from sidelight.testing import verify_emission
+    >>> verify_emission(EMISSIONS["poisson"], np.random.default_rng(0).poisson(3.0, (50, 2)))
+    """
+    X = np.ascontiguousarray(X, dtype=np.float64)
+    n = len(X)
+    emission = kind.of(as_blocks(X), prior, N_CLUSTERS)
+    phi = np.ascontiguousarray(np.random.default_rng(0).dirichlet(np.ones(N_CLUSTERS), n).T)
+    halves = [np.ascontiguousarray(part) for part in np.array_split(phi, 2, axis=1)]
+    cut = halves[0].shape[1]
+    whole = emission.statistics(X, phi)
+    parts = zip(
+        emission.statistics(X[:cut], halves[0]), emission.statistics(X[cut:], halves[1]),
+        strict=True,
+    )  # fmt: skip
+    for table, (a, b) in zip(whole, parts, strict=True):
+        assert_allclose(a + b, table, rtol=1e-9, atol=1e-9, err_msg="statistics do not add up")
+    assert_allclose(whole[0], phi.sum(axis=1), err_msg="the first statistic is not the mass")
+    _expect(not emission.unreadable(X).any(), "the rows cannot be read by the emission itself")
+    density = emission.log_density(X, emission.posterior(whole))
+    _expect(density.shape == phi.shape, f"densities have shape {density.shape}, not {phi.shape}")
+    nothing = emission.divergence(emission.prior)
+    assert_allclose(nothing, 0.0, atol=1e-8, err_msg="KL(prior || prior) is not 0")
+    _best_posterior(emission, X, phi, whole)
+    both = emission.symmetric_divergence(emission.posterior(whole))
+    assert_allclose(both, both.T, atol=1e-8, err_msg="the symmetric divergence is not symmetric")
+    assert_allclose(np.diag(both), 0.0, atol=1e-8, err_msg="it is not 0 on its diagonal")
+    _expect((both >= -1e-8).all(), "the symmetric divergence is negative")
+    again = pickle.loads(pickle.dumps(emission))
+    assert_array_equal(again.log_density(X, again.posterior(whole)), density)
+    model = BayesianMixture(N_CLUSTERS, emission=kind, prior=prior, n_init=1)
+    history = _fit(model.set_params(random_state=0), X, None).history_
+    _expect((np.diff(history) >= 0).all(), "the bound of a fit falls")
+
+
+def _best_posterior(emission: Any, X: Any, phi: Any, statistics: Any) -> None:
+    """The posterior beats those of slightly different statistics, in every table of these."""
+
+    def bound(q: Any) -> float:
+        return float((phi * emission.log_density(X, q)).sum() - emission.divergence(q).sum())
+
+    best = bound(emission.posterior(statistics))
+    for table in range(len(statistics)):
+        for factor in (0.9, 1.1):
+            other = list(statistics)
+            other[table] = factor * other[table]
+            with np.errstate(all="ignore"):
+                try:
+                    value = bound(emission.posterior(tuple(other)))
+                except (SidelightError, np.linalg.LinAlgError):
+                    continue  # no rows have such statistics
+            _expect(not value > best + 1e-8 * abs(best), "the posterior is not the best one")
 
 
 def _data(n_samples: int = 90, spread: float = 12.0) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from sidelight.datasets import (
     make_blobs,
     make_concentric_circles,
+    make_documents,
     make_gaussian_mixture,
     make_merged_gaussians,
     make_two_views,
@@ -134,3 +136,22 @@ def test_blobs_of_float32_never_pass_through_float64():
 def test_impossible_requests_are_refused_by_name(make, message):
     with pytest.raises(DataError, match=message):
         make()
+
+
+def test_documents_have_the_words_of_their_topics():
+    texts = make_documents(4000, 30, 3, length=50.0, background=0.2, random_state=0)
+    assert_allclose(texts.topics.sum(axis=1), 1.0)
+    for k in range(3):
+        counts = np.asarray(texts.X[np.flatnonzero(texts.y == k)].sum(axis=0)).ravel()
+        assert_allclose(counts / counts.sum(), texts.topics[k], atol=0.01)
+    lengths = np.asarray(texts.X.sum(axis=1)).ravel()
+    assert 47 < lengths.mean() < 53
+    assert 30 < lengths.std() < 42  # Gamma(2): 50 / sqrt(2), and a little Poisson
+    assert texts.X.has_canonical_format
+
+
+def test_documents_without_topics_of_their_own_are_all_alike():
+    texts = make_documents(50, 100, 4, background=1.0, random_state=0)
+    assert_allclose(texts.topics, texts.topics[[0]].repeat(4, axis=0))
+    with pytest.raises(DataError, match="between 0 and 1"):
+        make_documents(background=1.5)

@@ -9,8 +9,10 @@ from sklearn.metrics import adjusted_rand_score
 from sidelight import BayesianMixture, SideInformation
 from sidelight.blocks import as_blocks
 from sidelight.exceptions import DataError
+from sidelight.models import Emission
 from sidelight.models._emissions import EMISSIONS, make
 from sidelight.side import sample_labels
+from sidelight.testing import verify_emission
 
 T = 3
 NAMES = ("multinomial", "categorical", "poisson")
@@ -491,3 +493,61 @@ def test_parameters_are_those_of_the_clusters(name):
     else:
         assert_allclose(model.probabilities_[0], [[0.9, 0.1], [0.1, 0.9]], atol=0.05)
         assert_array_equal(model.categories_[0], [0.0, 1.0])
+
+
+# Emissions of one's own
+
+
+class _WrongWay(EMISSIONS["poisson"]):
+    """KL the wrong way round."""
+
+    def divergence_between(self, q, p):
+        return super().divergence_between(p, q)
+
+
+class _LostHalf(EMISSIONS["gaussian_diag"]):
+    """A posterior that counts its rows twice."""
+
+    def posterior(self, statistics):
+        q = super().posterior(statistics)
+        return q._replace(nu=q.nu + statistics[0])
+
+
+class _WrongMass(EMISSIONS["poisson"]):
+    """The first statistic is no mass."""
+
+    def statistics(self, X, phi):
+        mass, sums = super().statistics(X, phi)
+        return 2.0 * mass, sums
+
+
+@pytest.mark.parametrize("name", EMISSIONS)
+def test_our_emissions_hold(name):
+    X = counts()[:, :3] if name.startswith("gaussian") else rows_for(name)
+    verify_emission(EMISSIONS[name], X)
+
+
+@pytest.mark.parametrize("kind", [_WrongWay, _LostHalf, _WrongMass])
+def test_wrong_emission_is_caught(kind):
+    with pytest.raises(AssertionError):
+        verify_emission(kind, counts()[:, :4])
+
+
+def test_classes_that_are_no_emissions_are_refused():
+    class Thing:
+        @classmethod
+        def of(cls, rows, prior, n_components):
+            return cls()
+
+    with pytest.raises(DataError, match=r"derived from sidelight\.models\.Emission"):
+        BayesianMixture(2, emission=Thing).fit(counts())
+    with pytest.raises(NotImplementedError, match="classmethod `of`"):
+        Emission.of(as_blocks(counts()), None, 2)
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars"])
+def test_text_in_a_table_is_refused_with_a_word_on_what_to_do(backend):
+    frames = pytest.importorskip(backend)
+    frame = frames.DataFrame({"colour": ["red", "blue"] * 5, "n": range(10)})
+    with pytest.raises(DataError, match="'red'.*OrdinalEncoder"):
+        BayesianMixture(2, emission=[("categorical", "colour"), ("poisson", "n")]).fit(frame)

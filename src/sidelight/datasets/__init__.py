@@ -1,11 +1,13 @@
 """Data to try things on: the papers' data sets by name, and generators with a known truth."""
 
 from sidelight.datasets._generators import (
+    Documents,
     GaussianSample,
     MergedGaussians,
     TwoViews,
     make_blobs,
     make_concentric_circles,
+    make_documents,
     make_gaussian_mixture,
     make_merged_gaussians,
     make_two_views,
@@ -16,6 +18,7 @@ from sidelight.datasets._tables import Table, read_table
 __all__ = [
     "Dataset",
     "DatasetInfo",
+    "Documents",
     "GaussianSample",
     "MergedGaussians",
     "Table",
@@ -24,6 +27,7 @@ __all__ = [
     "load",
     "make_blobs",
     "make_concentric_circles",
+    "make_documents",
     "make_gaussian_mixture",
     "make_merged_gaussians",
     "make_two_views",

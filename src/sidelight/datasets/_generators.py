@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from sidelight._random import as_generator
 from sidelight.exceptions import DataError
@@ -42,6 +43,14 @@ class GaussianSample(NamedTuple):
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """(weights, means, covariances), as `sidelight.metrics.mixture_divergence` takes them."""
         return self.weights, self.means, self.covariances
+
+
+class Documents(NamedTuple):
+    """Counts of words as a CSR array, the topic of each text, and how likely its words are."""
+
+    X: sparse.csr_array
+    y: Ints
+    topics: npt.NDArray[np.float64]
 
 
 class MergedGaussians(NamedTuple):
@@ -314,6 +323,66 @@ def make_blobs(
     for start in range(0, n_samples, _BLOCK):
         X[start : start + _BLOCK] += centers[y[start : start + _BLOCK]]
     return GaussianSample(X, y, chances, means, np.ones(n_clusters))
+
+
+def make_documents(
+    n_samples: int = 1000,
+    n_words: int = 2000,
+    n_clusters: int = 8,
+    *,
+    length: float = 60.0,
+    background: float = 0.5,
+    random_state: Any = None,
+) -> Documents:
+    """Texts of several topics, as counts of words, such as postings to newsgroups.
+
+    Words are as frequent as in a language (Zipf). A topic uses each word more or less often than
+    that, by a factor from Gamma(0.3) with mean 1; lengths of texts vary by Gamma(2).
+
+    Parameters
+    ----------
+    n_samples : int, default=1000
+    n_words : int, default=2000
+    n_clusters : int, default=8
+        The number of topics.
+    length : float, default=60.0
+        The mean length of a text. A few have no word at all if texts are short.
+    background : float, default=0.5
+        The share of words that all topics have in common: 0 is easy, 1 impossible.
+    random_state : int, Generator, RandomState or None, default=None
+
+    Returns
+    -------
+    Documents
+        ``X`` in CSR form, ``y`` and the true ``topics`` of shape (n_clusters, n_words).
+
+    Examples
+    --------
+    >>> from sidelight.datasets import make_documents
+    >>> texts = make_documents(100, 500, 3, random_state=0)
+    >>> texts.X.shape, texts.X.format, texts.topics.shape
+    ((100, 500), 'csr', (3, 500))
+    """
+    _check_counts(n_samples=n_samples, n_words=n_words, n_clusters=n_clusters)
+    _check_positive(length=length)
+    if not 0 <= background <= 1:
+        raise DataError(f"background is {background}; it must be between 0 and 1.")
+    rng = as_generator(random_state)
+    common = 1.0 / np.arange(1, n_words + 1)
+    own = common * rng.gamma(0.3, 1 / 0.3, size=(n_clusters, n_words))
+    common, own = common / common.sum(), own / own.sum(axis=1, keepdims=True)
+    topics = background * common + (1.0 - background) * own
+    y = rng.integers(n_clusters, size=n_samples)
+    lengths = rng.poisson(length * rng.gamma(2.0, 0.5, size=n_samples))
+    words, texts = [], []
+    for k in range(n_clusters):
+        mine = np.repeat(np.flatnonzero(y == k), lengths[y == k])
+        words.append(rng.choice(n_words, size=len(mine), p=topics[k]))
+        texts.append(mine)
+    where = np.concatenate(texts), np.concatenate(words)
+    ones = np.ones(len(where[0]))
+    X = sparse.coo_array((ones, where), shape=(n_samples, n_words)).tocsr()
+    return Documents(X, y, topics)
 
 
 def _four_gaussians(
