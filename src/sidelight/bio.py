@@ -58,8 +58,8 @@ def cluster(
     neighbors_key : str, optional
         Cluster the neighbour graph that is there already instead of ``use_rep``: the key that
         ``scanpy.pp.neighbors`` has left in ``uns``, usually "neighbors", or a key of ``obsp``. The
-        model has to be one that takes similarities (`StructuralEntropyClustering`,
-        `MarkovAggregation`) and is told that it gets them.
+        model has to be one that takes similarities, such as `StructuralEntropyClustering` or
+        `MarkovAggregation`, and is told that it gets them.
     unlabeled_category : value, optional
         A value of ``obs[labels_key]`` that also means that the cell type is unknown.
     key_added : str, default="sidelight"
@@ -317,13 +317,23 @@ def _neighbor_graph(adata: Any, key: str) -> Any:
 # The model and its results
 
 
+def _model_names() -> list[str]:
+    from sidelight import models
+
+    return [name for name in models.__all__ if getattr(getattr(models, name), "accepts", None)]
+
+
 def _model_called(name: str) -> Any:
     from sidelight import models
 
-    known = [m for m in models.__all__ if getattr(getattr(models, m), "accepts", None)]
-    if name not in known:
-        raise SidelightError(f"no model is called {name!r}; the models are {', '.join(known)}.")
+    if name not in _model_names():
+        known = ", ".join(_model_names())
+        raise SidelightError(f"no model is called {name!r}; the models are {known}.")
     return getattr(models, name)(random_state=0)
+
+
+def _parameters_of(name: str) -> set[str]:
+    return set(_model_called(name).get_params())
 
 
 def _expect_graph(model: Any) -> None:
@@ -334,9 +344,10 @@ def _expect_graph(model: Any) -> None:
         return
     told = {name: value for name, value in _GRAPH.items() if name in model.get_params()}
     if not told:
+        able = [name for name in _model_names() if _GRAPH.keys() & _parameters_of(name)]
         raise DataError(
             f"{type(model).__name__} clusters rows and cannot use a neighbour graph; leave "
-            "neighbors_key out, or take StructuralEntropyClustering or MarkovAggregation."
+            f"neighbors_key out, or take one of {', '.join(able)}."
         )
     model.set_params(**told)
 

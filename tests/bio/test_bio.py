@@ -14,6 +14,7 @@ from sidelight import (
     PartitionLevelKMeans,
     SideInformation,
     StructuralEntropyClustering,
+    StructuralEntropyTree,
     bio,
 )
 from sidelight.exceptions import DataError, SideInformationError, SidelightError
@@ -171,7 +172,11 @@ def joined(cells):
 @pytest.mark.parametrize("key", ["neighbors", "connectivities"])
 @pytest.mark.parametrize(
     "model",
-    [StructuralEntropyClustering(3, random_state=0), MarkovAggregation(3, random_state=0)],
+    [
+        StructuralEntropyClustering(3, random_state=0),
+        StructuralEntropyTree(3, random_state=0),
+        MarkovAggregation(3, random_state=0),
+    ],
     ids=lambda model: type(model).__name__,
 )
 def test_neighbours_that_are_there_are_used_when_asked(joined, model, key):
@@ -189,7 +194,8 @@ def test_a_chain_that_is_a_graph_already_is_left_as_it_is(joined):
 
 
 def test_models_of_rows_refuse_neighbours_and_name_those_that_take_them(joined):
-    with pytest.raises(DataError, match="StructuralEntropyClustering or MarkovAggregation"):
+    able = "MarkovAggregation, StructuralEntropyClustering, StructuralEntropyTree"
+    with pytest.raises(DataError, match=f"or take one of {able}."):
         bio.cluster(joined, neighbors_key="neighbors")
 
 
