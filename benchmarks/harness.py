@@ -101,6 +101,7 @@ class Case:
     warm_up_rows: int = 1_000
     threads: tuple[str, ...] = ("one", "all")
     memory: bool = True
+    warm: bool = True
     cold: bool = False
     time_limit: float = 120.0
     targets: tuple[Target, ...] = ()
@@ -124,10 +125,12 @@ def measure(
     for case in load(path).CASES:
         asked = [n for n in case.sizes if sizes is None or n in sizes]
         rows = [
-            row for threads in case.threads for row in _growing(path, case, asked, threads, repeats)
+            row
+            for threads in case.threads
+            for row in _growing(path, case, asked if case.warm else [], threads, repeats)
         ]
         add_growth(rows)
-        if case.cold and rows:
+        if case.cold and asked:
             rows += [_cold_row(path, case, state, repeats) for state in ("cold", "first")]
         yield rows
 
@@ -145,6 +148,7 @@ def judge(case: Case, rows: Sequence[Row]) -> list[Row]:
                 "measure": target.measure,
                 "rows": target.rows,
                 "threads": target.threads,
+                "state": target.state,
                 "target": target.limit,
                 "measured": value,
                 "met": None if value is None else value <= target.limit,
