@@ -17,11 +17,10 @@ centers = np.array([[0, 0], [2, 0], [10, 0], [10, 2.5], [12.5, 1]])
 X = np.repeat(centers, 30, axis=0) + rng.normal(scale=0.4, size=(150, 2))
 
 # %%
-# Somebody knows the types of five rows.
+# Somebody knows the types of two rows, which names the clusters.
 
 known = np.full(150, None, dtype=object)
-known[[0, 35]] = "plant"
-known[[65, 100, 140]] = "animal"
+known[[0, 65]] = "plant", "animal"
 model = StructuralEntropyTree(2, affinity="gaussian", n_neighbors=10, random_state=0)
 model.fit(X, known)
 print(model.result_, model.cluster_names_)
