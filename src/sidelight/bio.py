@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from sidelight.exceptions import DataError, SideInformationError, SidelightError
 from sidelight.side import SideInformation
@@ -287,7 +288,8 @@ def _table(adata: Any, key: str) -> Any:
 
 def _representation(adata: Any, key: str) -> Any:
     if key in adata.obsm:
-        return np.asarray(adata.obsm[key])
+        X = adata.obsm[key]
+        return X if sparse.issparse(X) else np.asarray(X)  # a data frame, too
     if key != "X":
         hint = "scanpy.pp.pca(adata) makes it, " if key == "X_pca" else ""
         raise DataError(
@@ -299,6 +301,8 @@ def _representation(adata: Any, key: str) -> Any:
             "adata.X is on disk; read it with adata.to_memory(), or cluster by a representation "
             "in obsm (use_rep)."
         )
+    if adata.X is None:
+        raise DataError("adata.X is None; cluster by a representation in obsm (use_rep).")
     return adata.X
 
 

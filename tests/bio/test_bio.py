@@ -86,6 +86,27 @@ def test_cluster_equals_the_model_on_the_representation(cells):
         assert_array_equal(cells.obs["sidelight"].cat.codes, direct.labels_)
 
 
+def test_representations_come_in_all_forms(cells):
+    dense = cells.obsm["X_pca"]
+    cells.obsm["frame"] = pd.DataFrame(dense, index=cells.obs_names, columns=["a", "b"])
+    cells.obsm["sparse"] = sparse.csr_matrix(dense)
+    found = {}
+    for key in ("X_pca", "frame", "sparse"):
+        model = PartitionLevelKMeans(3, random_state=0)
+        found[key] = bio.cluster(cells, model, use_rep=key).labels_
+    assert_array_equal(found["frame"], found["X_pca"])
+    assert_array_equal(found["sparse"], found["X_pca"])
+    with pytest.raises(DataError, match="adata.X is None"):
+        bio.cluster(AnnData(obs=cells.obs), use_rep="X")
+
+
+def test_numbers_are_labels_too(cells):
+    cells.obs["number"] = np.where(np.arange(150) % 10 == 0, np.arange(150) // 50, -1)
+    bio.cluster(cells, "PartitionLevelKMeans", labels_key="number")
+    assert cells.obs["sidelight"].cat.categories.tolist() == ["0", "1", "2"]
+    assert_array_equal(cells.obs["sidelight"].cat.codes, np.arange(150) // 50)
+
+
 def test_a_model_by_name_gives_the_same_answer_every_time(cells):
     first = bio.cluster(cells, "PartitionLevelKMeans", labels_key="known")
     assert first.random_state == 0

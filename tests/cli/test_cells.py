@@ -26,6 +26,7 @@ def path(tmp_path):
     adata.obs["known"] = pd.Categorical(known)
     adata.obs["counts"] = np.arange(60)
     adata.obs["fine"] = True
+    adata.obs["depth"] = pd.array([None, *range(59)], dtype="Int64")
     far = SideInformation.from_pairs(cannot=[("125", "145")], index=adata.obs_names)
     bio.add_statements(adata, far)
     adata.write_h5ad(tmp_path / "cells.h5ad")
@@ -58,10 +59,11 @@ def test_cells_become_a_table_of_names_and_what_is_known(run, path):
     side.write_text("kind,i,j\ncannot,125,145\n")
     fit(run, path, out, "--side", side)
     frame = pd.read_csv(out)
-    begin = ["obs_names", "known", "counts", "fine", "X_pca0", "X_pca1"]
+    begin = ["obs_names", "known", "counts", "fine", "depth", "X_pca0", "X_pca1"]
     assert frame.columns.tolist() == [*begin, "cluster", "cluster_name", "suspect"]
     assert frame["obs_names"].tolist() == list(range(100, 160))
     assert set(frame["cluster_name"]) == {"B cell", "T cell", "new 1"}
+    assert_array_equal(frame["depth"], [np.nan, *range(59)])
     assert run("check", side, "--data", path).exit_code == 0
 
 

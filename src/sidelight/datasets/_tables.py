@@ -589,10 +589,12 @@ def _representation(path: Path, adata: Any, key: str) -> tuple[list[str], NDArra
 
 def _from_series(series: Any) -> Column:
     """A column of obs: numbers as they are, anything else as texts."""
+    missing = series.isna().to_list()
     if series.dtype.kind in "iufb":
+        if any(missing):  # whole numbers and truth values with gaps are a type of their own there
+            return np.asarray(series.astype(object).where(series.notna(), np.nan), dtype=float)
         numbers = series.to_numpy()
         return numbers.astype(np.int8) if numbers.dtype.kind == "b" else numbers
-    missing = series.isna().to_list()
     return [
         None if gap else str(value) for gap, value in zip(missing, series.to_list(), strict=True)
     ]
