@@ -19,6 +19,7 @@ from sidelight.datasets import make_blobs
 T, D, LABELLED = 20, 16, 0.1
 SIZES = (10_000, 100_000)
 MILLION = 1_000_000
+BATCH = 10_000
 
 
 class Rows(NamedTuple):
@@ -54,11 +55,12 @@ def theirs(covariance_type: str) -> Any:
     return run
 
 
-def ours(emission: str, labelled: bool = False) -> Any:
+def ours(emission: str, labelled: bool = False, batch_size: int | None = None) -> Any:
     def run(data: Rows, seed: int, max_iter: int) -> Any:
         from sidelight.models import BayesianMixture
 
         options = {"emission": emission, "init": data.start, "max_iter": max_iter, "tol": 0.0}
+        options |= {"batch_size": batch_size, "random_state": seed}
         return BayesianMixture(T, **options).fit(data.X, data.y if labelled else None)
 
     return run
@@ -103,6 +105,21 @@ CASES = [
             targets=(Target("ratio", 1.2, 100_000),),
         )
         for emission in ("gaussian", "gaussian_diag")
+    ),
+    *(
+        Case(
+            f"one epoch in batches of {BATCH:,}, over one iteration{with_labels}, {emission}",
+            data=gaussians,
+            run=ours(emission, labelled=bool(with_labels), batch_size=BATCH),
+            baseline=ours(emission, labelled=bool(with_labels)),
+            sizes=SIZES[1:],
+            iterations=(2, 8),
+            memory=False,
+            time_limit=300.0,
+            targets=(Target("ratio", 1.0, 100_000),),
+        )
+        for emission in ("gaussian", "gaussian_diag")
+        for with_labels in ("", " with 10 % labels")
     ),
     Case(
         "ten iterations with 10 % labels",

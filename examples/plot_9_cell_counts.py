@@ -8,6 +8,8 @@ read the counts themselves, sparse as they are. How deep a cell was read says no
 type: "multinomial" does not look at it, "poisson" does.
 """
 
+import os
+
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy import sparse
@@ -20,6 +22,8 @@ from sidelight import BayesianMixture
 from sidelight.datasets import load
 from sidelight.exceptions import DatasetNotFoundError
 from sidelight.side import sample_labels
+
+DRAWS = int(os.environ.get("DRAWS", "2"))
 
 
 def cells():
@@ -69,7 +73,7 @@ def scores(draw):
     }
 
 
-table = [scores(draw) for draw in range(5)]
+table = [scores(draw) for draw in range(DRAWS)]
 print(f"{counts.shape[0]} cells, {source}: right names, adjusted Rand index")
 means = {name: np.mean([row[name] for row in table], axis=0) for name in table[0]}
 for name, (right, rand) in means.items():

@@ -17,9 +17,9 @@ from sidelight import BayesianMixture
 from sidelight.datasets import make_blobs
 
 warnings.simplefilter("ignore", ConvergenceWarning)  # a few passes are meant to be few
-sample = make_blobs(40_000, 8, 12, separation=5.0, random_state=0)
-y = np.where(np.arange(40_000) % 100 == 0, sample.y, -1)
-PASSES = (3, 4, 6, 10, 20, 40)
+sample = make_blobs(20_000, 8, 12, separation=5.0, random_state=0)
+y = np.where(np.arange(20_000) % 100 == 0, sample.y, -1)
+PASSES = (3, 4, 6, 10, 20)
 
 
 def bound(passes, batch_size=None):
@@ -32,7 +32,7 @@ def bound(passes, batch_size=None):
 
 curves = {
     name: [bound(passes, size) for passes in PASSES]
-    for name, size in (("all rows", None), ("batches of 4,000", 4000), ("batches of 500", 500))
+    for name, size in (("all rows", None), ("batches of 2,000", 2000), ("batches of 500", 500))
 }
 for name, values in curves.items():
     print(f"{name:18s}", "  ".join(f"{value:.4f}" for value in values))

@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from oracles_bayesian_mixture import pair_strengths, statement_cost
 from sidelight import BayesianMixture, SideInformation
-from sidelight.blocks import as_blocks, threads
+from sidelight.blocks import BLOCK_ROWS, as_blocks, threads
 from sidelight.exceptions import DataError
 from sidelight.models import _bayesian_stochastic as stochastic
 from sidelight.models._bayesian_run import memberships
@@ -399,3 +399,37 @@ def test_a_stream_can_be_pickled():
     model = BayesianMixture(5, random_state=0).partial_fit(X[:200], truth[:200])
     again = pickle.loads(pickle.dumps(model))
     assert_array_equal(model.partial_fit(X[200:]).labels_, again.partial_fit(X[200:]).labels_)
+
+
+# Dask
+
+
+@pytest.mark.parametrize("batch_size", [None, 5000])
+@pytest.mark.parametrize("emission", ["gaussian_diag", "poisson", "categorical", "mixed"])
+def test_rows_on_dask_give_what_rows_in_memory_give(emission, batch_size):
+    da = pytest.importorskip("dask.array")
+    X, truth = counts(n=2 * BLOCK_ROWS + 100)
+    X = np.minimum(X[:, :3], 9.0)
+    y = np.where(np.arange(len(X)) % 50 == 0, truth, -1)
+    if emission == "mixed":
+        emission = [("poisson", [0, 1]), ("categorical", [2])]
+    options = {"emission": emission, "batch_size": batch_size, "n_init": 1, "max_iter": 3}
+    found = []
+    for data in (X, da.from_array(X, chunks=(BLOCK_ROWS, 3))):
+        model = BayesianMixture(3, tol=0.0, random_state=0, **options)
+        with pytest.warns(ConvergenceWarning):
+            found.append(model.fit(data, y))
+    assert_array_equal(np.asarray(found[1].labels_), found[0].labels_)
+    assert found[1].objective_ == found[0].objective_
+    assert_array_equal(found[1].epoch_bounds_, found[0].epoch_bounds_)
+    assert_array_equal(found[1].predict(X), found[0].predict(X))
+    more = pickle.loads(pickle.dumps(found[0])).partial_fit(X[:100], y[:100])
+    assert more.n_samples_seen_ == len(X) + 100
+
+
+def test_bad_rows_on_dask_are_refused_by_their_numbers():
+    da = pytest.importorskip("dask.array")
+    X, _ = counts(n=BLOCK_ROWS + 50)
+    X[BLOCK_ROWS + 7, 2] = 0.5
+    with pytest.raises(DataError, match=f"row {BLOCK_ROWS + 7}: the first has 0.5"):
+        BayesianMixture(3, emission="poisson").fit(da.from_array(X, chunks=(BLOCK_ROWS, 8)))
