@@ -47,7 +47,7 @@ def test_memberships_are_a_softmax_and_held_rows_are_left_out(n, T):
     scores = 10.0 * np.random.default_rng(0).normal(size=(T, n))
     held = np.arange(n)[::3]
     phi, labels = np.empty_like(scores), np.empty(n, dtype=np.int32)
-    bound = kernels.memberships(scores, held, kernels.FLOOR, phi, labels)
+    bound = kernels.memberships(scores, held, phi, labels)
     free = np.setdiff1d(np.arange(n), held)
     assert_allclose(phi[:, free], softmax(scores, axis=0)[:, free], atol=2e-16)
     assert_array_equal(phi[:, held], 0.0)
@@ -58,7 +58,7 @@ def test_memberships_are_a_softmax_and_held_rows_are_left_out(n, T):
 def test_memberships_in_place_with_ties_and_excluded_components():
     scores = np.array([[0.0, -5.0], [0.0, 2.0], [-np.inf, -np.inf]])
     labels = np.empty(2, dtype=np.int32)
-    kernels.memberships(scores, NOBODY, kernels.FLOOR, scores, labels)
+    kernels.memberships(scores, NOBODY, scores, labels)
     assert_array_equal(labels, [0, 1])
     assert_array_equal(scores[:, 0], [0.5, 0.5, 0.0])
 

@@ -78,10 +78,9 @@ def log_density_diag(X, shift, centers, precision, constant, out, tile):
 
 
 @jit
-def memberships(scores, held, floor, phi, labels):
+def memberships(scores, held, phi, labels):
     """Softmax over the components; returns the sum of log sum exp over the rows.
 
-    Components whose score is lower than the best by more than floor (negative) get nothing.
     phi (T, n), may be scores itself; labels (n): OUT, ties to the lowest. Rows that are held
     (positions, ascending) get phi 0 and are not in the sum.
     """
@@ -107,7 +106,7 @@ def memberships(scores, held, floor, phi, labels):
             out = phi[k, start : start + n_here]
             for r in range(n_here):
                 gap = row[r] - best[r]
-                share = np.exp(gap) if gap > floor else 0.0
+                share = np.exp(gap) if gap > FLOOR else 0.0
                 out[r] = share
                 total[r] += share
         for r in range(n_here):

@@ -191,6 +191,13 @@ class Blocks(ABC):
     @abstractmethod
     def _rows(self, start: int, stop: int) -> NDArray[Any] | CSRRows: ...
 
+    def within_reach(self, rows: NDArray[Any]) -> tuple["Blocks", NDArray[Any]]:
+        """Blocks from which these rows can be taken a few at a time, and their numbers there.
+
+        Rows in memory or in a file are within reach; others are fetched here, once and together.
+        """
+        return as_blocks(self.take(rows)), np.arange(len(rows))
+
     @abstractmethod
     def take(self, rows: NDArray[Any]) -> Any:
         """Some rows, in the given order, as an array or a CSR array."""
@@ -206,8 +213,11 @@ class _ArrayBlocks(Blocks):
     def _rows(self, start: int, stop: int) -> NDArray[Any]:
         return _for_kernels(self._X[start:stop])
 
+    def within_reach(self, rows: NDArray[Any]) -> tuple[Blocks, NDArray[Any]]:
+        return self, rows
+
     def take(self, rows: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray(self._X[rows])
+        return np.asarray(self._X.take(rows, axis=0))  # four times as fast as X[rows]
 
 
 class _CSRBlocks(Blocks):
@@ -226,6 +236,9 @@ class _CSRBlocks(Blocks):
         # One integer type each, so that kernels are compiled once.
         indices = self._X.indices[here].astype(np.int32, copy=False)
         return CSRRows(_for_kernels(self._X.data[here]), _for_kernels(indices), indptr - indptr[0])
+
+    def within_reach(self, rows: NDArray[Any]) -> tuple[Blocks, NDArray[Any]]:
+        return self, rows
 
     def take(self, rows: NDArray[Any]) -> sparse.csr_array:
         return sparse.csr_array(self._X[rows])

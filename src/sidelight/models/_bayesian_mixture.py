@@ -448,7 +448,7 @@ n_features)
         nobody = np.empty(0, dtype=np.int64)
 
         def use(block: Block, scores: Floats) -> None:
-            kernels.memberships(scores, nobody, kernels.FLOOR, scores, block.of(labels))
+            kernels.memberships(scores, nobody, scores, block.of(labels))
 
         log_densities(rows, self._emission, self._of_clusters(), use)
         return self._cluster_number[labels]
@@ -473,7 +473,7 @@ n_features)
 
         def use(block: Block, scores: Floats) -> None:
             labels = np.empty(scores.shape[1], dtype=np.int32)
-            kernels.memberships(scores, nobody, kernels.FLOOR, scores, labels)
+            kernels.memberships(scores, nobody, scores, labels)
             block.of(shares)[:, self._cluster_number] = scores.T
 
         log_densities(rows, self._emission, self._of_clusters(), use)

@@ -36,8 +36,7 @@ class Problem(NamedTuple):
     """All that is fixed during a fit. ``near`` are the rows with neighbours, gathered once.
 
     ``is_field``: statements are the paper's random field, in which rows with neighbours have no
-    mixture weight of their own, and only the others count for the weights. ``floor``: components
-    that are less likely than the best by more than this, in nats (negative), get nothing of a row.
+    mixture weight of their own, and only the others count for the weights.
     """
 
     rows: Blocks
@@ -47,7 +46,6 @@ class Problem(NamedTuple):
     emission: Emission
     weights: "Callable[[Floats], Weights]"
     is_field: bool
-    floor: float = kernels.FLOOR
 
 
 class Weights(NamedTuple):
@@ -196,7 +194,7 @@ def expected(problem: Problem, theta: Theta, state: State, V: Floats | None) -> 
     state.labels = problem.rows.column(0, np.int32)
     bound, of_near, *sums = problem.rows.sum(
         _memberships_of_block,
-        (problem.emission, theta, problem.floor),
+        (problem.emission, theta),
         problem.near_rows,
         state.labels,
     )
@@ -222,16 +220,16 @@ def expected(problem: Problem, theta: Theta, state: State, V: Floats | None) -> 
 
 def _memberships_of_block(
     block: Block,
-    parameters: tuple[Emission, Theta, float],
+    parameters: tuple[Emission, Theta],
     near: RowEntries,
     labels: NDArray[np.int32],
 ) -> tuple[Any, ...]:
     """A part of the bound, the scores of rows with neighbours, and the statistics of the others."""
-    emission, theta, floor = parameters
+    emission, theta = parameters
     here = emission.log_density(block.X, theta.components)
     scores = here[:, near.row].T
     here += theta.weights.log[:, None]
-    bound = kernels.memberships(here, near.row, floor, here, labels)
+    bound = kernels.memberships(here, near.row, here, labels)
     return bound, [scores], *emission.statistics(block.X, here)
 
 
@@ -270,7 +268,7 @@ def _begin_in_block(block: Block, parameters: tuple[Any, Emission], column: Any)
     start, emission = parameters
     scores = start(block, column)
     labels = np.empty(scores.shape[1], dtype=np.int32)
-    kernels.memberships(scores, _NOBODY, kernels.FLOOR, scores, labels)
+    kernels.memberships(scores, _NOBODY, scores, labels)
     return emission.statistics(block.X, scores)
 
 

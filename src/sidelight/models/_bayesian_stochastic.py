@@ -41,8 +41,6 @@ Ints = NDArray[np.int64]
 # Batches are drawn from this many stretches of BLOCK_ROWS rows at a time: rows are read from a file
 # or a cluster once per epoch, in long pieces, and still come from four places of a sorted file.
 POOL = 4
-# Shares below e^-10 of the largest (5e-5) are left out of a batch, whose noise is far larger.
-FLOOR = -10.0
 
 
 class StepSizes(NamedTuple):
@@ -142,11 +140,11 @@ def batches(rows: Blocks, batch_size: int, rng: np.random.Generator) -> Iterator
         starts = BLOCK_ROWS * np.sort(stretches[first : first + size])
         numbers = np.concatenate([np.arange(a, min(a + BLOCK_ROWS, n)) for a in starts])
         numbers = numbers[rng.permutation(len(numbers))]
-        pool = rows.take(numbers)
+        near, there = rows.within_reach(numbers)
         # As many batches as it takes, of equal sizes: a last one of three rows would be all noise.
         edges = np.linspace(0, len(numbers), 1 + -(-len(numbers) // batch_size)).astype(int)
         for a, b in pairwise(edges):
-            yield numbers[a:b], pool[a:b]
+            yield numbers[a:b], near.take(there[a:b])
 
 
 def shares_alone(problem: Problem, rows: Blocks, theta: Theta) -> Floats:
@@ -193,7 +191,6 @@ def step_of(
         near=as_blocks(X[some.rows]),
         near_rows=RowEntries(some.rows),
         couplings=some,
-        floor=FLOOR,
     )
     state = State.new(of_batch.rows)
     state.near_phi = some.phi[some.which]
