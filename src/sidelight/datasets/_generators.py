@@ -46,7 +46,15 @@ class GaussianSample(NamedTuple):
 
 
 class Documents(NamedTuple):
-    """Counts of words as a CSR array, the topic of each text, and how likely its words are."""
+    """Counts of words as a CSR array, the topic of each text, and how likely its words are.
+
+    Examples
+    --------
+    >>> from sidelight.datasets import make_documents
+    >>> texts = make_documents(20, 50, 3, random_state=0)
+    >>> texts.X.shape, len(texts.y)
+    ((20, 50), 20)
+    """
 
     X: sparse.csr_array
     y: Ints
