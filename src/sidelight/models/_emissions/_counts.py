@@ -1,5 +1,6 @@
 """What emissions of counts share: reading rows, checking them, and which columns say anything."""
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy import sparse
 from sidelight._kernels import counts as kernels
 from sidelight.blocks import Block, Blocks, CSRRows
 from sidelight.models._centers import as_matrix
-from sidelight.models._emissions._emission import Rows
+from sidelight.models._emissions._emission import Emission, Rows, Statistics
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -100,29 +101,40 @@ def weighted_counts(
     return phi.sum(axis=1), np.ascontiguousarray(sums.T)
 
 
-def not_counts(X: Rows) -> NDArray[np.bool_]:
-    """Which rows have a value that is negative or no whole number."""
-    if isinstance(X, CSRRows):
-        wrong = np.flatnonzero(_is_no_count(X.data))
-        of_row = np.zeros(len(X.indptr) - 1, dtype=bool)
-        of_row[np.searchsorted(X.indptr, wrong, side="right") - 1] = True
-        return of_row
-    return np.asarray(_is_no_count(X).any(axis=1))
+@dataclass(frozen=True)
+class OfCounts(Emission):
+    """What emissions of counts share: what is counted, and which rows are none."""
 
+    columns: CountColumns
+    prior: Any
+    takes_sparse = True
 
-def not_counts_complaint(X: Rows) -> str:
-    """The first value of a row that is no count, and what to do about it."""
-    values = X.data if isinstance(X, CSRRows) else X.ravel()
-    value = values[_is_no_count(values)][0]
-    advice = (
-        "shares, logarithms and tf-idf weights are no counts, so give the raw counts"
-        if value > 0
-        else "data that were centred or scaled are no counts, so give the raw counts"
-    )
-    return (
-        f"has {value:g}, and counts are whole numbers from 0; {advice}, or choose "
-        'emission="gaussian_diag"'
-    )
+    def statistics(self, X: Rows, phi: Floats) -> Statistics:
+        """Masses (T,) and counts (T, d)."""
+        return self.columns.statistics(X, phi)
+
+    def unreadable(self, X: Rows) -> NDArray[np.bool_]:
+        """Rows with a value that is negative or no whole number."""
+        if isinstance(X, CSRRows):
+            wrong = np.flatnonzero(_is_no_count(X.data))
+            of_row = np.zeros(len(X.indptr) - 1, dtype=bool)
+            of_row[np.searchsorted(X.indptr, wrong, side="right") - 1] = True
+            return of_row
+        return np.asarray(_is_no_count(X).any(axis=1))
+
+    def complaint(self, X: Rows) -> str:
+        """The first such value, and what to do about it."""
+        values = X.data if isinstance(X, CSRRows) else X.ravel()
+        value = values[_is_no_count(values)][0]
+        advice = (
+            "shares, logarithms and tf-idf weights are no counts, so give the raw counts"
+            if value > 0
+            else "data that were centred or scaled are no counts, so give the raw counts"
+        )
+        return (
+            f"has {value:g}, and counts are whole numbers from 0; {advice}, or choose "
+            'emission="gaussian_diag"'
+        )
 
 
 def roots(matrix: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -174,6 +175,29 @@ class Spread(NamedTuple):
             matrix = as_matrix(X, len(self.all_means)).astype(np.float64)[:, self.columns]
             return sparse.csr_array(matrix @ sparse.diags_array(scale))
         return self.select(np.asarray(X, dtype=np.float64)) * scale
+
+
+@dataclass(frozen=True)
+class OfSpread(Emission):
+    """What emissions of real numbers share: constant columns, and a prior with means."""
+
+    spread: Spread
+    prior: Any
+    published: bool
+    takes_sparse = True
+
+    def with_centers(self, centers: Floats) -> Self:
+        """The published prior expects each component where it starts; others stay as they are."""
+        if not self.published:
+            return self
+        mean = self.prior.mean.copy()
+        mean[: len(centers)] = centers - self.spread.mean
+        return replace(self, prior=self.prior._replace(mean=mean))
+
+    def coordinates(self, X: Rows) -> Any:
+        """In standard deviations; the published start knows no scale."""
+        scale = np.ones_like(self.spread.mean) if self.published else self.spread.variance**-0.5
+        return self.spread.scaled(X, scale)
 
 
 def dense_parts(X: Rows, n_features: int) -> Iterator[tuple[slice, Floats]]:

@@ -6,7 +6,7 @@ Here C is the Cholesky factor of L^-1, so that log |L| = -2 sum log C_ii; L itse
 Rows are counted from the mean of the data, which keeps the digits of the second moments.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -17,7 +17,7 @@ from sidelight._kernels import bayesian_mixture as kernels
 from sidelight.blocks import Blocks
 from sidelight.exceptions import DataError
 from sidelight.models._emissions._emission import (
-    Emission,
+    OfSpread,
     Posterior,
     Rows,
     Spread,
@@ -82,13 +82,10 @@ class NormalWishart(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Gaussian(Emission):
+class Gaussian(OfSpread):
     """The emission "gaussian"; the prior has one mean for all components, or one each."""
 
-    spread: Spread
     prior: NormalWishart
-    published: bool
-    takes_sparse = True
 
     @classmethod
     def of(cls, rows: Blocks, prior: Any, n_components: int) -> Self:
@@ -111,19 +108,6 @@ class Gaussian(Emission):
         mean = np.tile(read_mean(given.get("mean"), spread), (n_components, 1))
         stacked = np.broadcast_to(scatter, (n_components, d, d))
         return cls(spread, NormalWishart.of(kappa * full, nu * full, mean, stacked), published)
-
-    def with_centers(self, centers: Floats) -> Self:
-        """The published prior expects each component where it starts; others stay as they are."""
-        if not self.published:
-            return self
-        mean = self.prior.mean.copy()
-        mean[: len(centers)] = centers - self.spread.mean
-        return replace(self, prior=self.prior._replace(mean=mean))
-
-    def coordinates(self, X: Rows) -> Any:
-        """In standard deviations; the published start knows no scale."""
-        scale = np.ones_like(self.spread.mean) if self.published else self.spread.variance**-0.5
-        return self.spread.scaled(X, scale)
 
     def statistics(self, X: Rows, phi: Floats) -> Statistics:
         """Masses (T,), sums (T, d) and second moments (T, d, d)."""

@@ -5,7 +5,7 @@
 With nu and b this is the Normal-Wishart of one column: b is L^-1. Time grows with n T d.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -16,7 +16,7 @@ from sidelight._kernels import bayesian_mixture as kernels
 from sidelight.blocks import Blocks
 from sidelight.exceptions import DataError
 from sidelight.models._emissions._emission import (
-    Emission,
+    OfSpread,
     Posterior,
     Rows,
     Spread,
@@ -40,13 +40,10 @@ class NormalGamma(NamedTuple):
 
 
 @dataclass(frozen=True)
-class GaussianDiag(Emission):
+class GaussianDiag(OfSpread):
     """The emission "gaussian_diag"; see `Gaussian`, of which this is the case of one column."""
 
-    spread: Spread
     prior: NormalGamma
-    published: bool
-    takes_sparse = True
 
     @classmethod
     def of(cls, rows: Blocks, prior: Any, n_components: int) -> Self:
@@ -68,19 +65,6 @@ class GaussianDiag(Emission):
         mean = np.tile(read_mean(given.get("mean"), spread), (n_components, 1))
         stacked = np.tile(scatter, (n_components, 1))
         return cls(spread, NormalGamma(kappa * full, nu * full, mean, stacked), published)
-
-    def with_centers(self, centers: Floats) -> Self:
-        """The published prior expects each component where it starts; others stay as they are."""
-        if not self.published:
-            return self
-        mean = self.prior.mean.copy()
-        mean[: len(centers)] = centers - self.spread.mean
-        return replace(self, prior=self.prior._replace(mean=mean))
-
-    def coordinates(self, X: Rows) -> Any:
-        """In standard deviations; the published start knows no scale."""
-        scale = np.ones_like(self.spread.mean) if self.published else self.spread.variance**-0.5
-        return self.spread.scaled(X, scale)
 
     def statistics(self, X: Rows, phi: Floats) -> Statistics:
         """Masses (T,), sums and sums of squares (T, d)."""

@@ -16,15 +16,9 @@ from scipy import sparse
 
 from sidelight.blocks import Blocks
 from sidelight.models._emissions import _dirichlet
-from sidelight.models._emissions._counts import (
-    CountColumns,
-    not_counts,
-    not_counts_complaint,
-    roots,
-)
+from sidelight.models._emissions._counts import CountColumns, OfCounts, roots
 from sidelight.models._emissions._dirichlet import Dirichlets
 from sidelight.models._emissions._emission import (
-    Emission,
     Rows,
     Statistics,
     read_numbers,
@@ -35,12 +29,10 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Multinomial(Emission):
+class Multinomial(OfCounts):
     """The emission "multinomial"."""
 
-    columns: CountColumns
     prior: Dirichlets
-    takes_sparse = True
 
     @classmethod
     def of(cls, rows: Blocks, prior: Any, n_components: int) -> Self:
@@ -59,10 +51,6 @@ class Multinomial(Emission):
     @property
     def _starts(self) -> NDArray[np.int64]:
         return _one_start(self.columns)
-
-    def statistics(self, X: Rows, phi: Floats) -> Statistics:
-        """Masses (T,) and counts (T, d)."""
-        return self.columns.statistics(X, phi)
 
     def posterior(self, statistics: Statistics) -> Dirichlets:
         """Dirichlet."""
@@ -100,14 +88,6 @@ class Multinomial(Emission):
         if sparse.issparse(matrix):
             return roots(sparse.csr_array(sparse.diags_array(factor) @ matrix))
         return roots(matrix * factor[:, None])
-
-    def unreadable(self, X: Rows) -> NDArray[np.bool_]:
-        """Rows with a value that is negative or no whole number."""
-        return not_counts(X)
-
-    def complaint(self, X: Rows) -> str:
-        """The first such value."""
-        return not_counts_complaint(X)
 
 
 def _one_start(columns: CountColumns) -> NDArray[np.int64]:

@@ -14,14 +14,8 @@ from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
 from sidelight.blocks import Blocks
-from sidelight.models._emissions._counts import (
-    CountColumns,
-    not_counts,
-    not_counts_complaint,
-    roots,
-)
+from sidelight.models._emissions._counts import CountColumns, OfCounts, roots
 from sidelight.models._emissions._emission import (
-    Emission,
     Rows,
     Statistics,
     read_numbers,
@@ -39,12 +33,10 @@ class Gammas(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Poisson(Emission):
+class Poisson(OfCounts):
     """The emission "poisson"."""
 
-    columns: CountColumns
     prior: Gammas
-    takes_sparse = True
 
     @classmethod
     def of(cls, rows: Blocks, prior: Any, n_components: int) -> Self:
@@ -58,10 +50,6 @@ class Poisson(Emission):
         rate = shape / means[columns.kept]
         stacked = (np.tile(a, (n_components, 1)) for a in (shape, rate))
         return cls(columns, Gammas(*stacked))
-
-    def statistics(self, X: Rows, phi: Floats) -> Statistics:
-        """Masses (T,) and counts (T, d)."""
-        return self.columns.statistics(X, phi)
 
     def posterior(self, statistics: Statistics) -> Gammas:
         """Gamma, column by column."""
@@ -91,11 +79,3 @@ class Poisson(Emission):
     def coordinates(self, X: Rows) -> Any:
         """Twice the roots of the counts, which vary by about 1 inside a component."""
         return roots(self.columns.matrix(X))
-
-    def unreadable(self, X: Rows) -> NDArray[np.bool_]:
-        """Rows with a value that is negative or no whole number."""
-        return not_counts(X)
-
-    def complaint(self, X: Rows) -> str:
-        """The first such value."""
-        return not_counts_complaint(X)
