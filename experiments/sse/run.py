@@ -1,7 +1,7 @@
 """Zeng et al., "Semi-Supervised Clustering via Structural Entropy with Different Constraints".
 
-SDM 2024; its experiments on partitions: Tables 1 and 2, Figure 2. See README.md for what the paper
-leaves open.
+SDM 2024; its experiments on partitions, Tables 1 and 2 and Figure 2, and on trees, Table 3 and
+Figure 3. See README.md for what the paper leaves open.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from experiments.tables import compare, markdown, read_csv, shown, signed, summa
 from sidelight.datasets import Dataset
 from sidelight.datasets import load as load_dataset
 from sidelight.exceptions import DatasetNotFoundError
-from sidelight.metrics import adjusted_rand, normalized_mutual_info
-from sidelight.models import StructuralEntropyClustering
+from sidelight.metrics import adjusted_rand, dendrogram_purity, normalized_mutual_info
+from sidelight.models import StructuralEntropyClustering, StructuralEntropyTree
 from sidelight.side import SideInformation, sample_labels, sample_pairs
 
 IMAGES = ("yale", "orl", "coil20", "isolet1", "optdigits")
 CELLS = ("pbmc_10x", "mouse_bladder", "worm_neuron", "human_kidney")
+TREES = ("wine", "heart", "breast_libsvm", "australian")
 SHARES = (0.2, 0.4, 0.6, 0.8, 1.0)
 DRAWS = 10
 PUBLISHED = {
@@ -38,6 +39,12 @@ PAPER, REFINED, OURS, OURS_K = (
     "our defaults",
     "our defaults, K given",
 )
+TREE, TREE_CUT, TREE_OURS, TREE_K = (
+    "tree, paper mode",
+    "tree, the paper's stretching, our cut",
+    "tree, our defaults",
+    "tree, our defaults, K given",
+)
 
 
 # One cell
@@ -46,12 +53,37 @@ PAPER, REFINED, OURS, OURS_K = (
 def run(cell: Cell) -> Mapping[str, float]:
     """Draw the statements of this cell, fit its method, score the partition."""
     data = _data(cell["dataset"])
+    if cell["method"].startswith("tree"):
+        return _run_tree(cell, data)
     model = _model(cell, data).fit(data.X, side=_side(cell, data))
     return {
         "ari": 100 * adjusted_rand(data.y, model.labels_),
         "nmi": 100 * normalized_mutual_info(data.y, model.labels_),
         "clusters": model.n_clusters_,
         "objective": model.objective_,
+    }
+
+
+def _run_tree(cell: Cell, data: Dataset) -> Mapping[str, float]:
+    """The same for a tree; its purity, and how many clusters are single rows, too."""
+    settings: dict[str, Any] = {"random_state": seed_of(**cell)}
+    if cell["dataset"] in CELLS:
+        settings["scaling"] = None  # counts, whose zeros have a meaning
+    if cell["method"] == TREE_CUT:
+        settings |= {"stretching": "published", "price": 0.8}
+    if cell["method"] == TREE_K:
+        settings["n_clusters"] = len(data.class_names)
+    published = cell["method"] == TREE
+    model = (StructuralEntropyTree.as_published if published else StructuralEntropyTree)(**settings)
+    model.fit(data.X, side=_side(cell, data))
+    return {
+        "dp": 100 * dendrogram_purity(model.binary_tree_, data.y),
+        "ari": 100 * adjusted_rand(data.y, model.labels_),
+        "nmi": 100 * normalized_mutual_info(data.y, model.labels_),
+        "clusters": model.n_clusters_,
+        "single": int((model.result_.sizes == 1).sum()),
+        "objective": model.objective_,
+        "binary objective": model.binary_objective_,
     }
 
 
@@ -66,7 +98,7 @@ def missing(cell: Cell) -> str | None:
 
 @cache
 def _data(name: str) -> Dataset:
-    return load_dataset(name, "sse")
+    return load_dataset(name, None if name == "breast_libsvm" else "sse")
 
 
 def _side(cell: Cell, data: Dataset) -> SideInformation | None:
@@ -136,6 +168,15 @@ def _table_cells(datasets: Sequence[str], repeats: int | None) -> list[Cell]:
     return _base_cells(datasets, methods) + _cells(datasets, methods, repeats)
 
 
+def _tree_cells(datasets: Sequence[str], repeats: int | None) -> list[Cell]:
+    methods = (TREE, TREE_CUT, TREE_OURS, TREE_K)
+    return _base_cells(datasets, methods) + _cells(datasets, methods, repeats, ("pairwise",))
+
+
+def _fig3_cells(repeats: int | None) -> list[Cell]:
+    return _cells(TREES, (TREE, TREE_OURS, TREE_K), repeats, ("pairwise",), SHARES)
+
+
 def _fig2_cells(repeats: int | None) -> list[Cell]:
     # wine, of the paper's Table 3, comes with scikit-learn: something can be shown anywhere
     return _cells((*IMAGES, "wine"), (PAPER, OURS, OURS_K), repeats, ("pairwise",), SHARES)
@@ -144,12 +185,17 @@ def _fig2_cells(repeats: int | None) -> list[Cell]:
 # How they are shown
 
 
-def _summary(outcomes: Iterable[Outcome]) -> list[dict[str, Any]]:
+PARTITIONS = ("ari", "nmi", "clusters", "objective")
+
+
+def _summary(
+    outcomes: Iterable[Outcome], measures: Sequence[str] = PARTITIONS
+) -> list[dict[str, Any]]:
     """Means by setting and measure, beside the printed ones where the share is the paper's."""
     outcomes = list(outcomes)
     by = ("dataset", "constraints", "share", "method")
     rows = []
-    for measure in ("ari", "nmi", "clusters", "objective"):
+    for measure in measures:
         for row in summarise(outcomes, by, measure):
             printed = PUBLISHED.get((row["dataset"], row["constraints"], measure))
             usable = printed and row["share"] in (0.0, 0.1, 0.2)
@@ -195,6 +241,62 @@ def _render_table(outcomes: Sequence[Outcome]) -> tuple[list[dict[str, Any]], st
     return rows, text + markdown(header, lines)
 
 
+def _spread(row: Mapping[str, Any] | None, digits: int = 1) -> str:
+    """`mean (standard deviation)`: for trees the spread is what there is to see."""
+    if row is None or row["mean"] is None:
+        return shown(row, digits)
+    deviation = "" if row["std"] is None else f" ({row['std']:.{digits}f})"
+    return f"{row['mean']:.{digits}f}{deviation}"
+
+
+def _render_trees(outcomes: Sequence[Outcome]) -> tuple[list[dict[str, Any]], str]:
+    measures = ("dp", "ari", "nmi", "clusters", "single", "objective", "binary objective")
+    rows = _summary(outcomes, measures)
+    found = _found(rows)
+    settings = dict.fromkeys((r["dataset"], r["constraints"], r["share"]) for r in rows)
+    methods = tuple(dict.fromkeys(r["method"] for r in rows))
+    text = ""
+    for measure, title in (("dp", "Dendrogram purity, %"), ("ari", "ARI, %"), ("nmi", "NMI, %")):
+        lines = []
+        for name, kind, share in settings:
+            of = [found.get((measure, name, kind, share, m)) for m in methods]
+            printed = "" if of[0]["published"] is None else f"{of[0]['published']:.2f}"
+            line = [name, SHOWN_AS[kind], f"{share} n", str(of[0]["runs"]), printed]
+            exact = kind == "none"  # one run: all digits of the print
+            cells = [
+                f"{r['mean']:.2f}" if exact and r["mean"] is not None else _spread(r) for r in of
+            ]
+            lines.append([*line, of[0]["program"], *cells])
+        header = ["data", "", "pairs", "runs", "printed", "published program", *methods]
+        text += f"\n{title}; mean (standard deviation):\n\n" + markdown(header, lines)
+    lines = []
+    for name, kind, share in settings:
+        of = [
+            _spread(found.get((measure, name, kind, share, m)))
+            for m in methods
+            for measure in ("clusters", "single")
+        ]
+        lines.append([name, SHOWN_AS[kind], f"{share} n", *of])
+    header = [f"{what}, {m}" for m in methods for what in ("clusters", "single rows")]
+    text += "\nClusters, and how many of them are single rows:\n\n"
+    text += markdown(["data", "", "pairs", *header], lines)
+    lines = []
+    for name, kind, share in settings:
+        of = [
+            _spread(found.get(("binary objective", name, kind, share, m)), 3)
+            for m in (TREE_CUT, TREE_OURS)
+            if m in methods
+        ]
+        lines.append([name, SHOWN_AS[kind], f"{share} n", *of])
+    header = [m for m in (TREE_CUT, TREE_OURS) if m in methods]
+    text += "\nL of the binary tree (in paper mode, with self-loops, it is another quantity):\n\n"
+    return rows, text + markdown(["data", "", "pairs", *header], lines)
+
+
+def _draw_fig3(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    _draw_lines(rows, path, (TREE, TREE_OURS, TREE_K))
+
+
 def _render_fig2(outcomes: Sequence[Outcome]) -> tuple[list[dict[str, Any]], str]:
     rows = _summary(outcomes)
     found = _found(rows)
@@ -214,11 +316,16 @@ def _render_fig2(outcomes: Sequence[Outcome]) -> tuple[list[dict[str, Any]], str
 
 
 def _draw_fig2(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    _draw_lines(rows, path, (PAPER, OURS, OURS_K))
+
+
+def _draw_lines(rows: Sequence[Mapping[str, Any]], path: Path, methods: Sequence[str]) -> None:
+    """The ARI of each method at each number of pairs, one panel for each data set."""
     found = _found(rows)
     figure: dict[str, Lines] = {}
     for name in dict.fromkeys(row["dataset"] for row in rows):
         lines = {}
-        for method in (PAPER, OURS, OURS_K):
+        for method in methods:
             points = [(s, found.get(("ari", name, "pairwise", s, method))) for s in SHARES]
             lines[method] = [
                 (s, r["mean"], r["se"] or 0.0) for s, r in points if r and r["mean"] is not None
@@ -239,7 +346,19 @@ _ROWS = (
     "printed: the paper's tables; published program: its code, run with the same protocol.",
 )
 
+_TREE_ROWS = (
+    "Pairs: int(0.2 n) of each kind, with replacement; the same draws for every method.",
+    "Paper mode: z-scores, the cosine, 5 neighbours with ties, self-loops, stretching, and "
+    "compressing to height 2. Our defaults: StructuralEntropyTree() (RNA-seq: scaling=None). Our "
+    "cut of the paper's binary tree: stretching='published', price=0.8.",
+    "breast_libsvm is the paper's breast cancer: LIBSVM's file, whose first column is an id.",
+    "Purity of the binary tree. ARI and NMI of the children of the root; all rows count. "
+    "Single rows: clusters of one row.",
+)
+
 _RECORDED = (
+    *_base_cells(("wine",), (TREE, TREE_CUT, TREE_OURS, TREE_K)),
+    *_cells(("wine", "heart"), (TREE, TREE_CUT, TREE_OURS, TREE_K), 1, ("pairwise",)),
     *_base_cells(("optdigits",), (PAPER, REFINED, OURS, OURS_K)),
     *_base_cells(("yale", "orl"), (PAPER,)),
     *_cells(("optdigits", "yale"), (PAPER, OURS, OURS_K), 1),
@@ -279,6 +398,34 @@ EXPERIMENT = Experiment(
             _fig2_cells,
             _render_fig2,
             _draw_fig2,
+        ),
+        "3": Table(
+            "Table 3: trees",
+            ("Draws: 10 per setting unless said otherwise above.", *_TREE_ROWS),
+            lambda repeats: _tree_cells(TREES, repeats),
+            _render_trees,
+        ),
+        "3b": Table(
+            "Trees of the data of Tables 1 and 2",
+            (
+                "Not in the paper: how the cuts do where there are many classes. Draws: 10 per "
+                "setting unless said otherwise above.",
+                *_TREE_ROWS,
+            ),
+            # wine again, which comes with scikit-learn: something can be shown anywhere
+            lambda repeats: _tree_cells((*IMAGES, *CELLS, "wine"), repeats),
+            _render_trees,
+        ),
+        "fig3": Table(
+            "Figure 3: trees with more and more pairs",
+            (
+                "0.2 n to n must-links and as many cannot-links; otherwise as Table 3. The paper "
+                "draws this without printing numbers.",
+                *_TREE_ROWS,
+            ),
+            _fig3_cells,
+            _render_trees,
+            _draw_fig3,
         ),
     },
 )

@@ -8,7 +8,7 @@ import oracles_structural_entropy
 import oracles_tree as oracle
 from sidelight.models import _entropy_search as search
 from sidelight.models import _tree_search as trees
-from sidelight.models._relation import Strengths, relation_graph
+from sidelight.models._relation import Relation, Strengths, relation_graph
 from sidelight.models._structural_entropy_tree import _with_self_loops
 from sidelight.side import SideInformation
 
@@ -144,11 +144,45 @@ def test_settling_never_raises_the_objective(seed):
 
 
 @pytest.mark.parametrize("n_wanted", [1, 2, 5, 11, 12])
-def test_a_lower_price_leaves_enough_modules(n_wanted):
+def test_exactly_so_many_modules_are_left(n_wanted):
     level, leaf_cut, _, _ = problem(3)
     nodes = trees.stretch(level, leaf_cut)
-    labels = trees.at_least(nodes, n_wanted, 0.8)
-    assert labels.max() + 1 >= n_wanted
+    labels = trees.exactly(nodes, level, n_wanted, 0.8)
+    assert len(np.unique(labels)) == n_wanted
+
+
+def test_rows_that_are_far_from_all_do_not_count_as_clusters():
+    W = np.kron(np.eye(3), np.ones((20, 20)))
+    W = np.pad(W - np.diag(np.diag(W)), (0, 3))
+    for far, near in ((60, 0), (61, 20), (62, 40)):
+        W[far, near] = W[near, far] = 0.01
+    W[0, 20] = W[20, 0] = W[20, 40] = W[40, 20] = 0.5
+    level = search.first_level(sparse.csr_array(W), *Relation.none(63))
+    labels = trees.exactly(trees.stretch(level, level.volume), level, 3, 0.8)
+    assert labels.tolist() == [0] * 20 + [1] * 20 + [2] * 20 + [0, 1, 2]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_relative_stretching_ends_with_a_tree_of_the_definition(seed):
+    level, leaf_cut, W, R = problem(seed)
+    nodes = trees.stretch(level, leaf_cut, relative=True)
+    assert trees.entropy(nodes) == pytest.approx(oracle.entropy(W, R, nodes.parent), abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_relative_stretching_begins_with_the_pair_that_gains_most_for_its_size(seed):
+    level, leaf_cut, W, R = problem(seed, connected=True)
+    n = len(W)
+    nodes = trees.stretch(level, leaf_cut, relative=True)
+    flat = np.append(np.full(n, n), -1)
+    gains = {}
+    for i, j in zip(*np.nonzero(np.triu(W)), strict=True):
+        joined = np.full(n + 2, n + 1)
+        joined[[i, j]], joined[-1] = n, -1
+        size = np.sqrt(W[i].sum() * W[j].sum())
+        gains[i, j] = (oracle.entropy(W, R, flat) - oracle.entropy(W, R, joined)) / size
+    first = tuple(np.flatnonzero(nodes.parent[:n] == n))
+    assert gains[first] == pytest.approx(max(gains.values()), abs=1e-12)
 
 
 def caterpillar(n, *, pairs=False):

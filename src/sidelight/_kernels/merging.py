@@ -18,7 +18,9 @@ def pair_gain(x, y, weight, volume, cut, costs, log_total, floor, stretching):
     both_volume, both_cut = volume[x] + volume[y], cut[x] + cut[y] - 2.0 * weight
     if stretching:
         depth = log_total - np.log2(max(both_volume, floor))
-        return (costs[x] + costs[y] - both_cut) * depth
+        gain = (costs[x] + costs[y] - both_cut) * depth
+        # A sum of many weak edges must not make a large module swallow all others, one by one.
+        return gain if stretching == 1 else gain / np.sqrt(volume[x] * volume[y])
     return costs[x] + costs[y] - cost(both_volume, both_cut, log_total, floor)
 
 

@@ -241,11 +241,13 @@ def mergers(
     lowest: float = -np.inf,
     relation: Floats | None = None,
     leaf_cut: Floats | None = None,
+    relative: bool = False,
 ) -> Merged:
     """Merge connected nodes, best pair first, while the gain (times the total) is not too low.
 
     With ``leaf_cut``, what counts as the cut of each single node, the gain is that of a new node
     above two modules (Eq. 3.12), and otherwise that of one module in the place of two (Eq. 3.7).
+    ``relative`` puts first what gains most for its size, the geometric mean of the two volumes.
     """
     n = level.n_nodes
     must_first = relation is not None
@@ -267,7 +269,7 @@ def mergers(
     keys, held = level.table()
     head, following = _linked_lists(level.owner)
     parent, gone, cut = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), np.empty(n)
-    stretching = leaf_cut is not None
+    stretching = 0 if leaf_cut is None else 1 + relative
     costs = np.empty(n) if leaf_cut is None else leaf_cut.copy()
     n_left, _, n_steps = merging.merge_modules(
         level.indptr[:-1].copy(), np.diff(level.indptr), near, weight, linked, edge_ties,

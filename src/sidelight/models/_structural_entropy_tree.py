@@ -16,6 +16,9 @@ Departures from the paper, each settled by measurement or because the paper is s
 - Eq. 3.12 is wrong as printed when a leaf is joined: g' of leaves is dropped, as in Eq. 3.11.
 - The published runs keep the similarity of a row with itself, 1, in every volume
   (``self_loops=True``).
+- Stretching, as published, joins the pair that gains most. In large graphs sums of many weak edges
+  win, and one node swallows all others row by row. Here the gain is divided by the geometric mean
+  of the two volumes, which ends with a lower L.
 - Compressing, as published, leaves single rows beside the clusters and swings with the statements:
   it removes the cheapest node, wherever it is, and rows that join late stand near the root. Here
   the clusters are the partition into nodes of the binary tree with the lowest L + price H, found
@@ -80,13 +83,18 @@ class StructuralEntropyTree(EntropyGraphModel):
         Pairs that follow from statements weigh the mean of their kind, held for pairs of groups, or
         each its own weight, which takes memory for each: up to 5,000,000 pairs.
     self_loops : bool, default=False
-        Add 1, the similarity of a row with itself, to the volume of each row.
+        Add 1, the similarity of a row with itself, to the volume of each row. With 5 neighbours
+        that is a sixth of the volume, which never leaves its row: lower the price then.
+    stretching : {"relative", "published"}, default="relative"
+        Which pair of nodes is joined next: that whose joint lowers L most for the size of the two
+        (the geometric mean of their volumes), or most. The first gives the lower L in the end, and
+        trees that are not as deep; with the other, in large graphs, one node swallows the rest.
     cutting : {"priced", "published"}, default="priced"
         Which nodes of the binary tree are kept: the cheapest modules at a price for their number,
         or those that are left when nodes on long paths are removed, the cheapest first.
-    price : float, default=0.8
-        What a cluster has to save of each bit that it takes to name it: more, fewer clusters. Only
-        for ``cutting="priced"`` and for a given number of clusters.
+    price : float, default=0.95
+        What clusters have to save of each bit that it takes to name them: more, fewer clusters. It
+        matters for ``cutting="priced"`` and where a number of clusters is cut.
     refine : bool, default=True
         Merge the clusters, and move rows between them, as long as L + price H falls, and stretch
         the binary tree again inside them. Not for ``cutting="published"``.
@@ -130,10 +138,11 @@ class StructuralEntropyTree(EntropyGraphModel):
     -----
     The price has an easy reading. L is what it takes to follow a random walk on the graph, in bits
     per step, if a cluster's name is said only when the walk enters it. With a price, a share of
-    these names is said at every step. At a price of 1 no partition gains, at 0 the sparse graph
-    falls into many small modules. 0.8 was chosen on the data sets of the paper: see
-    ``docs/results/sse``. With few statements and many small classes the clusters that are found are
-    unions of classes: give ``n_clusters`` if you know it, or a lower price.
+    these names is said at every step. At a price of 1 no partition gains by the data alone, at 0
+    the sparse graph falls into many small modules. 0.95 was chosen on the data sets of the paper,
+    with statements: see ``docs/results/sse``. Without statements, or with many small classes, the
+    clusters that are found are often unions of classes: give ``n_clusters`` if you know it, or a
+    lower price.
 
     Rows without neighbours stay alone unless statements put them somewhere.
 
@@ -177,6 +186,7 @@ class StructuralEntropyTree(EntropyGraphModel):
         "lowest_similarity": "observed",
         "entailed": "each",
         "self_loops": True,
+        "stretching": "published",
         "cutting": "published",
         "refine": False,
     }
@@ -192,6 +202,7 @@ class StructuralEntropyTree(EntropyGraphModel):
         "lowest_similarity": [StrOptions({"observed", "zero"})],
         "entailed": [StrOptions({"mean", "each"})],
         "self_loops": ["boolean"],
+        "stretching": [StrOptions({"relative", "published"})],
         "cutting": [StrOptions({"priced", "published"})],
         "price": [Interval(Real, 0, None, closed="left")],
         "refine": ["boolean"],
@@ -212,8 +223,9 @@ class StructuralEntropyTree(EntropyGraphModel):
         lowest_similarity: str = "observed",
         entailed: str = "mean",
         self_loops: bool = False,
+        stretching: str = "relative",
         cutting: str = "priced",
-        price: float = 0.8,
+        price: float = 0.95,
         refine: bool = True,
         random_state: Any = None,
     ) -> None:
@@ -228,6 +240,7 @@ class StructuralEntropyTree(EntropyGraphModel):
         self.lowest_similarity = lowest_similarity
         self.entailed = entailed
         self.self_loops = self_loops
+        self.stretching = stretching
         self.cutting = cutting
         self.price = price
         self.refine = refine
@@ -303,7 +316,8 @@ class StructuralEntropyTree(EntropyGraphModel):
 
     def _build_tree(self, groups: Ints, task: Task) -> "_Found":
         """Stretch, choose the clusters, and keep the nodes of a tree of the asked height."""
-        nodes = trees.stretch(self._level, self._leaf_cut)
+        relative = self.stretching == "relative"
+        nodes = trees.stretch(self._level, self._leaf_cut, relative=relative)
         task.step()
         if self.n_clusters is not None:
             labels = self._exactly(nodes, self.n_clusters)
@@ -319,7 +333,7 @@ class StructuralEntropyTree(EntropyGraphModel):
                 return self._layered(nodes, chosen)
             labels = self._refined(nodes, chosen)
         task.step()
-        nodes, top = trees.stretch_inside(self._level, self._leaf_cut, labels)
+        nodes, top = trees.stretch_inside(self._level, self._leaf_cut, labels, relative=relative)
         return self._layered(nodes, np.isin(np.arange(nodes.n_nodes), top))
 
     def _layered(self, nodes: trees.Nodes, chosen: NDArray[np.bool_]) -> "_Found":
@@ -329,12 +343,10 @@ class StructuralEntropyTree(EntropyGraphModel):
         return _Found(trees.restrict(whole, kept), nodes)
 
     def _exactly(self, nodes: trees.Nodes, n_wanted: int) -> Ints:
-        """So many clusters: more of them from the tree, merged down, and rows moved."""
-        level = trees.priced(self._level, self.price)
-        labels = trees.at_least(nodes, n_wanted, self.price)
-        labels = search.merge_down(level, labels, n_wanted)
+        """So many clusters, and rows moved between them; as the number is given, at no price."""
+        labels = trees.exactly(nodes, self._level, n_wanted, self.price)
         if self.refine:
-            labels = search.move(level, labels, may_open=False, may_empty=False).labels
+            labels = search.move(self._level, labels, may_open=False, may_empty=False).labels
         return search.renumbered(labels)
 
     def _refined(self, nodes: trees.Nodes, chosen: NDArray[np.bool_]) -> Ints:

@@ -68,7 +68,7 @@ def entropy(nodes: Nodes) -> float:
 # Stretching
 
 
-def stretch(level: Level, leaf_cut: Floats) -> Nodes:
+def stretch(level: Level, leaf_cut: Floats, *, relative: bool = False) -> Nodes:
     """Join the best connected pair of nodes under the root, again and again: the binary tree.
 
     What no edge joins in the end hangs side by side under the root.
@@ -79,11 +79,16 @@ def stretch(level: Level, leaf_cut: Floats) -> Nodes:
         The rows.
     leaf_cut : ndarray of shape (n_samples,)
         The cut of each row in the data.
+    relative : bool, default=False
+        Whether the best pair is the one that gains most for its size, or, as published, most.
     """
-    return _rooted(_grown(_leaves(level, leaf_cut), search.mergers(level, leaf_cut=leaf_cut)))
+    found = search.mergers(level, leaf_cut=leaf_cut, relative=relative)
+    return _rooted(_grown(_leaves(level, leaf_cut), found))
 
 
-def stretch_inside(level: Level, leaf_cut: Floats, clusters: Ints) -> tuple[Nodes, Ints]:
+def stretch_inside(
+    level: Level, leaf_cut: Floats, clusters: Ints, *, relative: bool = False
+) -> tuple[Nodes, Ints]:
     """The binary tree in which each cluster (numbered from 0) is a node; and these nodes.
 
     Rows are joined inside the clusters first, then the clusters are. Parts of a cluster that no
@@ -91,12 +96,14 @@ def stretch_inside(level: Level, leaf_cut: Floats, clusters: Ints) -> tuple[Node
     """
     row = np.repeat(np.arange(level.n_nodes), np.diff(level.indptr))
     inside = level._replace(linked=level.linked & (clusters[row] == clusters[level.near]))
-    nodes = _grown(_leaves(level, leaf_cut), search.mergers(inside, leaf_cut=leaf_cut))
+    found = search.mergers(inside, leaf_cut=leaf_cut, relative=relative)
+    nodes = _grown(_leaves(level, leaf_cut), found)
     nodes, top = _gathered(nodes, level, clusters)
     upper = search.aggregate(level, clusters)
     # A cluster of one row is a leaf, whose statements do not count.
     cut = np.where(top < level.n_nodes, nodes.cut[top], upper.cut)
-    return _rooted(_grown(nodes, search.mergers(upper, leaf_cut=cut), top)), top
+    found = search.mergers(upper, leaf_cut=cut, relative=relative)
+    return _rooted(_grown(nodes, found, top)), top
 
 
 def _leaves(level: Level, leaf_cut: Floats) -> Nodes:
@@ -243,25 +250,61 @@ def clusters_of(nodes: Nodes, chosen: Bools) -> Ints:
     return search.renumbered(nodes.at_or_above(chosen))
 
 
-def at_least(nodes: Nodes, n_wanted: int, price: float) -> Ints:
-    """The cheapest partition into nodes at the highest price that leaves so many modules."""
-    found = clusters_of(nodes, modules_below_root(nodes, price))
-    if int(found.max()) + 1 >= n_wanted:
-        return found
+def exactly(nodes: Nodes, level: Level, n_wanted: int, price: float) -> Ints:
+    """So many clusters: the cheapest partition into at least as many nodes, merged down.
+
+    Modules with less than a twentieth of an even share do not count, if that is possible, and join
+    the one they are most alike first: asked for ten clusters, nobody wants three and seven rows
+    that are far from all.
+    """
+    smallest = nodes.total / (20 * n_wanted)
+    labels = _finer(nodes, n_wanted, price, smallest)
+    if labels is not None:
+        labels = _absorbed(level, labels, smallest)
+    else:
+        labels = _finer(nodes, n_wanted, price, 0.0)
+    labels = np.arange(nodes.n_leaves) if labels is None else labels
+    return search.merge_down(level, labels, n_wanted)
+
+
+def _absorbed(level: Level, labels: Ints, smallest: float) -> Ints:
+    """Modules below a volume join the larger module with which they have most in common."""
+    upper = search.aggregate(level, labels)
+    row = np.repeat(np.arange(upper.n_nodes), np.diff(upper.indptr))
+    near = upper.near.astype(np.int64)
+    some = upper.linked & (upper.volume[row] < smallest) & (upper.volume[near] > upper.volume[row])
+    row, near, weight = row[some], near[some], upper.weight[some]
+    order = np.lexsort((near, -weight, row))
+    first = order[np.flatnonzero(np.diff(row[order], prepend=-1))]
+    up = np.arange(upper.n_nodes)
+    up[row[first]] = near[first]
+    return search.renumbered(ends(up)[labels])
+
+
+def _finer(nodes: Nodes, n_wanted: int, price: float, smallest: float) -> Ints | None:
+    """At the highest price with enough modules of that volume; None if no price leaves so many."""
+
+    def at(price: float) -> Ints | None:
+        labels = clusters_of(nodes, modules_below_root(nodes, price))
+        volume = np.bincount(labels, nodes.volume[: nodes.n_leaves])
+        return labels if (volume >= smallest).sum() >= n_wanted else None
+
     high, low, step = price, price, 0.125
-    rows = np.arange(nodes.n_leaves)
-    while int(found.max()) + 1 < n_wanted:
-        if step > 1e6:
-            return rows
+    found = at(low)
+    if found is not None:
+        return found
+    while found is None:
+        if step > 64:  # by then every row is a module
+            return None
         low, step = price - step, 2 * step
-        found = clusters_of(nodes, modules_below_root(nodes, low))
+        found = at(low)
     for _ in range(20):
         middle = (low + high) / 2
-        tried = clusters_of(nodes, modules_below_root(nodes, middle))
-        if int(tried.max()) + 1 >= n_wanted:
-            low, found = middle, tried
-        else:
+        tried = at(middle)
+        if tried is None:
             high = middle
+        else:
+            low, found = middle, tried
     return found
 
 
