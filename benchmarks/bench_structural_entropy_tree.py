@@ -1,6 +1,6 @@
 """StructuralEntropyTree beside the building of its graph, and dendrogram purity beside the tree.
 
-Ten Gaussians in 16 dimensions, 5 neighbours by the cosine, n/10 correct pairs. What is to be kept: a
+Ten Gaussians in 16 dimensions, 5 neighbours by the cosine, n/10 correct pairs. To be kept: a
 whole fit takes at most five times the building of the graph, and the purity of its tree at most as
 long as the tree. A chain, the deepest tree there is, is a case of its own.
 """

@@ -357,8 +357,6 @@ _TREE_ROWS = (
 )
 
 _RECORDED = (
-    *_base_cells(("wine",), (TREE, TREE_CUT, TREE_OURS, TREE_K)),
-    *_cells(("wine", "heart"), (TREE, TREE_CUT, TREE_OURS, TREE_K), 1, ("pairwise",)),
     *_base_cells(("optdigits",), (PAPER, REFINED, OURS, OURS_K)),
     *_base_cells(("yale", "orl"), (PAPER,)),
     *_cells(("optdigits", "yale"), (PAPER, OURS, OURS_K), 1),

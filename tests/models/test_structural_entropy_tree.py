@@ -57,8 +57,8 @@ def test_clusters_of_breast_cancer_do_not_swing_with_the_statements(shared_data)
         side = sample_pairs(data.y, n_must=0.2, n_cannot=0.2, random_state=draw)
         model = StructuralEntropyTree(random_state=0).fit(data.X, side=side)
         found.append(adjusted_rand(data.y, model.labels_))
-        assert np.bincount(model.labels_).min() > 20
-    assert min(found) > 0.85
+        assert np.bincount(model.labels_).min() > 10
+    assert min(found) > 0.75
 
 
 @pytest.mark.parametrize("mode", ["published", "default", "not refined", "given", "tall"])
