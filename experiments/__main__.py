@@ -30,6 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--table", help="only this table or figure of the paper, as 2 or fig3")
     parser.add_argument("--repeats", type=int, help="draws per setting (as many as the paper)")
     parser.add_argument("--jobs", type=int, default=-1, help="processes (one per core)")
+    parser.add_argument(
+        "--scheduler", help="address of a Dask scheduler whose workers see these folders (none)"
+    )
     parser.add_argument("--results", type=Path, default=Path("results"), help="folder (results)")
     parser.add_argument(
         "--cache", type=Path, default=Path("results/cache"), help="folder (results/cache)"
@@ -47,6 +50,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for paper in chosen:
             expected.record(folder, paper)
         return 0
+    if options.scheduler is not None:
+        from distributed import Client
+
+        Client(options.scheduler)  # from now on the active one
     command = f"python -m experiments {shlex.join(arguments)}".strip()
     for paper in chosen:
         experiment = load(folder, paper)

@@ -21,7 +21,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, parallel_config
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -31,6 +31,8 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+
+from sidelight.blocks import active_client
 
 HERE = Path(__file__).resolve().parent
 
@@ -142,7 +144,7 @@ def run_cells(
 ) -> list[Outcome]:
     """Run the cells that the cache does not hold; all outcomes, in the order of the cells."""
     console = console or Console(stderr=True)
-    store = cache_folder / paper / code_version(folder, paper)
+    store = cache_folder.resolve() / paper / code_version(folder, paper)
     store.mkdir(parents=True, exist_ok=True)
     by_key = {_digest(cell): cell for cell in cells}
     outcomes = {key: _read(store / f"{key}.json", cell) for key, cell in by_key.items()}
@@ -150,13 +152,21 @@ def run_cells(
     # the time left is told well from the first minute.
     to_do = sorted(key for key, outcome in outcomes.items() if outcome is None)
     work = partial(_work, folder, paper, store)
-    parallel = Parallel(n_jobs=jobs, return_as="generator_unordered")
     with _progress(console) as progress:
         task = progress.add_task(paper, total=len(by_key), completed=len(by_key) - len(to_do))
-        for key, outcome in parallel(delayed(work)(key, by_key[key]) for key in to_do):
+        for key, outcome in _results(jobs, [delayed(work)(key, by_key[key]) for key in to_do]):
             outcomes[key] = outcome
             progress.advance(task)
     return [outcome for outcome in outcomes.values() if outcome is not None]
+
+
+def _results(jobs: int, calls: list[Any]) -> Iterable[Any]:
+    """The results of some calls as they come; with a Dask client, all at once from its workers."""
+    if jobs != 1 and active_client() is not None:
+        with parallel_config(backend="dask"):
+            return list(Parallel()(calls))
+    found: Iterable[Any] = Parallel(n_jobs=jobs, return_as="generator_unordered")(calls)
+    return found
 
 
 def _work(folder: Path, paper: str, store: Path, key: str, cell: Cell) -> tuple[str, Outcome]:

@@ -115,6 +115,11 @@ class Blocks(ABC):
         """The shape of the data."""
         return self.n_samples, self.n_features
 
+    @property
+    def data(self) -> Any:
+        """All rows as one array or matrix, if they are in this machine's memory; else None."""
+        return None
+
     def __len__(self) -> int:
         return -(-self.n_samples // BLOCK_ROWS)
 
@@ -210,6 +215,10 @@ class _ArrayBlocks(Blocks):
         self.n_samples, self.n_features = X.shape
         self._X = X
 
+    @property
+    def data(self) -> Any:
+        return self._X
+
     def _rows(self, start: int, stop: int) -> NDArray[Any]:
         return _for_kernels(self._X[start:stop])
 
@@ -229,6 +238,10 @@ class _CSRBlocks(Blocks):
             X.sum_duplicates()
         self.n_samples, self.n_features = X.shape
         self._X = X
+
+    @property
+    def data(self) -> Any:
+        return self._X
 
     def _rows(self, start: int, stop: int) -> CSRRows:
         indptr = self._X.indptr[start : stop + 1].astype(np.int64)

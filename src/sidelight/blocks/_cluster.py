@@ -156,6 +156,8 @@ def _lost(patience: float) -> WorkersLostError:
 def active_client() -> Any:
     """The `distributed.Client` that Dask would use now, or None; imports nothing.
 
+    Inside a task there is none: a task that waits for tasks of its own would hold up the worker.
+
     Examples
     --------
     >>> active_client() is None
@@ -165,9 +167,13 @@ def active_client() -> Any:
     if distributed is None:
         return None
     try:
-        return distributed.get_client()
+        distributed.get_worker()
     except ValueError:
-        return None
+        try:
+            return distributed.default_client()
+        except ValueError:
+            return None
+    return None
 
 
 def scheduler_of(X: Any) -> Scheduler:

@@ -28,7 +28,7 @@ Departures from the paper, each settled by measurement; ``as_published`` takes b
 """
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -75,6 +75,7 @@ from sidelight.models._bayesian_stream import Arrival, Stream, advance
 from sidelight.models._centers import cluster_sizes
 from sidelight.models._couplings import Couplings, Strength
 from sidelight.models._emissions import EMISSIONS, Emission, make, of_components
+from sidelight.models._restarts import NO_ROWS, elsewhere
 from sidelight.side import SideInformation
 
 Floats = NDArray[np.float64]
@@ -530,33 +531,52 @@ n_features)
         is_field = self.statements == "field"
         return Problem(rows, near, of_near, couplings, emission, weights, is_field)
 
-    def _starts(
+    def _start(
         self, problem: Problem, side: SideInformation, rng: np.random.Generator
-    ) -> Iterator[tuple[Start, Emission, np.random.Generator]]:
-        """Where each run begins, the emission with the prior that belongs to it, and chance."""
+    ) -> tuple[Start, Emission]:
+        """Where a run begins, and the emission with the prior that belongs to it."""
         if not isinstance(self.init, str):
             if hasattr(self.init, "fit"):
-                given = from_model(self.init, self.n_components)
-            else:
-                given = from_labels(self.init, problem.rows, self.n_components)
-            yield given, problem.emission, rng
-            return
-        for child in rng.spawn(self.n_init):
-            seeds = side if self.init == "seeded" else SideInformation.empty(side.n_samples)
-            centers = start_centers(problem.rows, seeds, problem.emission, self.n_components, child)
-            emission = problem.emission.with_centers(centers)
-            yield from_centers(centers, emission, self.n_components), emission, child
+                return from_model(self.init, self.n_components), problem.emission
+            return from_labels(self.init, problem.rows, self.n_components), problem.emission
+        seeds = side if self.init == "seeded" else SideInformation.empty(side.n_samples)
+        centers = start_centers(problem.rows, seeds, problem.emission, self.n_components, rng)
+        emission = problem.emission.with_centers(centers)
+        return from_centers(centers, emission, self.n_components), emission
+
+    def _run(
+        self,
+        problem: Problem,
+        side: SideInformation,
+        rng: np.random.Generator,
+        each_iteration: Callable[[], bool] = lambda: False,
+    ) -> tuple[Run, Emission]:
+        """One start from its beginning to its end."""
+        begin, emission = self._start(problem, side, rng)
+        with one_blas_thread():  # set once, not for every pass over the blocks
+            found = self._ascent(problem.rows.n_samples)(
+                problem._replace(emission=emission),
+                begin,
+                rng,
+                potential=self.potential,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                each_iteration=each_iteration,
+            )
+        return found, emission
 
     def _best_run(
         self, problem: Problem, side: SideInformation, rng: np.random.Generator
     ) -> tuple[Run, Emission]:
         """Run every start and keep the one with the highest bound, the first on a tie."""
-        n_starts = self.n_init if isinstance(self.init, str) else 1
-        fit = self._init_callback_context(max_subtasks=n_starts)
+        starts = rng.spawn(self.n_init) if isinstance(self.init, str) else [rng]
+        fit = self._init_callback_context(max_subtasks=len(starts))
         fit.call_on_fit_task_begin(estimator=self)
+        bare = type(self)(**self.get_params(deep=False))
+        there = partial(_run_there, bare, problem._replace(rows=NO_ROWS), side)
+        done = elsewhere(there, problem.rows, starts)
         best: tuple[Run, Emission] | None = None
-        ascend = self._ascent(problem.rows.n_samples)
-        for begin, emission, chance in self._starts(problem, side, rng):
+        for number, child in enumerate(starts):
             start = fit.subcontext(task_name="start", max_subtasks=self.max_iter)
             start.call_on_fit_task_begin(estimator=self)
 
@@ -565,18 +585,12 @@ n_features)
                 iteration.call_on_fit_task_begin(estimator=self)
                 return bool(iteration.call_on_fit_task_end(estimator=self))
 
-            with one_blas_thread():  # set once, not for every pass over the blocks
-                found = ascend(
-                    problem._replace(emission=emission),
-                    begin,
-                    chance,
-                    potential=self.potential,
-                    max_iter=self.max_iter,
-                    tol=self.tol,
-                    each_iteration=each_iteration,
-                )
-            if best is None or found.objective > best[0].objective:
-                best = found, emission
+            if done is not None:
+                found = done[number]
+            else:
+                found = self._run(problem, side, child, each_iteration)
+            if best is None or found[0].objective > best[0].objective:
+                best = found
             if start.call_on_fit_task_end(estimator=self):
                 break
         fit.call_on_fit_task_end(estimator=self)
@@ -651,3 +665,14 @@ class _Step(NamedTuple):
     objective: float
     history: list[float]
     n_iter: int
+
+
+def _run_there(
+    model: BayesianMixture,
+    problem: Problem,
+    side: SideInformation,
+    X: Any,
+    rng: np.random.Generator,
+) -> tuple[Run, Emission]:
+    """One start, on a worker."""
+    return model._run(problem._replace(rows=as_blocks(X)), side, rng)

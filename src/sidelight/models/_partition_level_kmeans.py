@@ -25,8 +25,8 @@ Departures from the paper, each settled by measurement or because the paper is s
 """
 
 import warnings
-from collections.abc import Iterator
-from typing import Any, ClassVar, Self
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,7 @@ from sidelight.models._partition_level_run import (
     spread,
     update,
 )
+from sidelight.models._restarts import NO_ROWS, elsewhere
 from sidelight.models._statements import CannotLinks, LabelTable
 from sidelight.side import SideInformation
 
@@ -269,9 +270,9 @@ class PartitionLevelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Si
             self.side_weight * unit,
             CannotLinks.of(side, rows, weight, said, mean),
         )
-        starts = self._starts(problem, n_clusters, side, np.random.default_rng(seed))
+        plan = _Plan(n_clusters, side, self.max_iter, 1e-14 * (deviation or 1.0))
         with one_blas_thread():
-            best = self._best_run(problem, starts, smallest=1e-14 * (deviation or 1.0))
+            best = self._best_run(problem, plan, np.random.default_rng(seed))
         return self._publish_run(best, n_clusters, problem, side, seed)
 
     def predict(self, X: Any) -> Any:
@@ -325,32 +326,15 @@ class PartitionLevelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Si
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _starts(
-        self, problem: Problem, n_clusters: int, side: SideInformation, rng: np.random.Generator
-    ) -> Iterator[Theta]:
-        """The places to start from, made one by one as they are needed."""
-        rows, weight, n_columns = problem.rows, problem.weight, problem.said.n_columns
-        is_given = not isinstance(self.init, str)
-        for number, child in enumerate(rng.spawn(1 if is_given else self.n_init)):
-            given = Theta(np.empty((0, rows.n_features)), np.empty((0, n_columns)))
-            if is_given:
-                given = _given_start(self.init, problem, n_clusters)
-            elif self.init == "seeded":
-                given = _seeds(problem, n_clusters, side, child if number else None, given)
-            elif self.init == "random":
-                centers = random_rows(rows, weight, n_clusters, child)
-                given = Theta(centers, np.zeros((len(centers), n_columns)))
-            profiles = np.zeros((n_clusters, n_columns))
-            profiles[: len(given.profiles)] = given.profiles
-            yield Theta(plus_plus(rows, weight, given.centers, n_clusters, child), profiles)
-
-    def _best_run(self, problem: Problem, starts: Iterator[Theta], *, smallest: float) -> Run:
+    def _best_run(self, problem: Problem, plan: "_Plan", rng: np.random.Generator) -> Run:
         """Run every start and keep the one with the lowest J, the first on a tie."""
-        n_starts = self.n_init if isinstance(self.init, str) else 1
-        fit = self._init_callback_context(max_subtasks=n_starts)
+        starts = list(enumerate(rng.spawn(self.n_init if isinstance(self.init, str) else 1)))
+        fit = self._init_callback_context(max_subtasks=len(starts))
         fit.call_on_fit_task_begin(estimator=self)
+        there = partial(_run_there, self.init, problem._replace(rows=NO_ROWS), plan)
+        done = elsewhere(there, problem.rows, starts)
         best: Run | None = None
-        for theta in starts:
+        for number, child in starts:
             start = fit.subcontext(task_name="start", max_subtasks=self.max_iter)
             start.call_on_fit_task_begin(estimator=self)
 
@@ -359,7 +343,11 @@ class PartitionLevelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Si
                 iteration.call_on_fit_task_begin(estimator=self)
                 return bool(iteration.call_on_fit_task_end(estimator=self))
 
-            run = iterate(problem, theta, self.max_iter, smallest, each_iteration)
+            if done is not None:
+                run = done[number]
+            else:
+                theta = _start(self.init, problem, plan, number, child)
+                run = iterate(problem, theta, self.max_iter, plan.smallest, each_iteration)
             best = run if best is None or run.objective < best.objective else best
             if start.call_on_fit_task_end(estimator=self):
                 break
@@ -397,6 +385,43 @@ class PartitionLevelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Si
 
 
 # Where a start may begin. One run is in _partition_level_run.py.
+
+
+class _Plan(NamedTuple):
+    """What all starts have in common, beside the problem."""
+
+    n_clusters: int
+    side: SideInformation
+    max_iter: int
+    smallest: float
+
+
+def _run_there(
+    init: Any, problem: Problem, plan: _Plan, X: Any, start: tuple[int, np.random.Generator]
+) -> Run:
+    """One start from its beginning to its end, on a worker."""
+    problem = problem._replace(rows=as_blocks(X))
+    with one_blas_thread():
+        theta = _start(init, problem, plan, *start)
+        return iterate(problem, theta, plan.max_iter, plan.smallest)
+
+
+def _start(
+    init: Any, problem: Problem, plan: _Plan, number: int, rng: np.random.Generator
+) -> Theta:
+    """The place where a start begins, by its number."""
+    rows, n_clusters, n_columns = problem.rows, plan.n_clusters, problem.said.n_columns
+    given = Theta(np.empty((0, rows.n_features)), np.empty((0, n_columns)))
+    if not isinstance(init, str):
+        given = _given_start(init, problem, n_clusters)
+    elif init == "seeded":
+        given = _seeds(problem, n_clusters, plan.side, rng if number else None, given)
+    elif init == "random":
+        centers = random_rows(rows, problem.weight, n_clusters, rng)
+        given = Theta(centers, np.zeros((len(centers), n_columns)))
+    profiles = np.zeros((n_clusters, n_columns))
+    profiles[: len(given.profiles)] = given.profiles
+    return Theta(plus_plus(rows, problem.weight, given.centers, n_clusters, rng), profiles)
 
 
 def _seeds(

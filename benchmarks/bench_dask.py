@@ -1,0 +1,185 @@
+"""Row models on Dask: threads beside the plain array, worker processes beside threads.
+
+    python -m benchmarks dask --sizes 1000000       CPU time on Dask's threads, as a ratio
+    python -m benchmarks.bench_dask                 two worker processes, and what a block costs
+
+The second one reads the clock, since the CPU time of other processes is not ours to see: run it on
+a calm machine. An iteration is the difference between a long and a short fit, and every iteration
+looks at all rows: the data have no clusters, so that bounds spare few of them.
+"""
+
+from __future__ import annotations
+
+import pickle
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.harness import Case, Target
+
+K, D, WIDE = 10, 16, 100
+MILLION = 1_000_000
+BLOCK = 16_384
+CHUNK = 8 * BLOCK
+FEW, MANY = 2, 12
+
+
+class Rows(NamedTuple):
+    """The same rows as an array and on Dask, and where to start."""
+
+    X: np.ndarray
+    chunked: Any
+    init: np.ndarray
+
+
+def noise(n: int, n_features: int = D) -> Rows:
+    import dask.array as da
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, n_features))
+    return Rows(X, da.from_array(X, chunks=(CHUNK, n_features)), X[:K].copy())
+
+
+def kmeans(on_dask: bool) -> Callable[..., Any]:
+    def run(data: Rows, seed: int, max_iter: int) -> Any:
+        return _kmeans(data.chunked if on_dask else data.X, data.init, max_iter)
+
+    return run
+
+
+def _kmeans(X: Any, init: np.ndarray, max_iter: int) -> Any:
+    import warnings
+
+    from sklearn.exceptions import ConvergenceWarning
+
+    from sidelight import PartitionLevelKMeans
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return PartitionLevelKMeans(K, init=init, max_iter=max_iter).fit(X)
+
+
+CASES = [
+    Case(
+        "one iteration of k-means, Dask's threads over the plain array",
+        data=noise,
+        run=kmeans(on_dask=True),
+        baseline=kmeans(on_dask=False),
+        sizes=(100_000, MILLION),
+        iterations=(FEW, MANY),
+        memory=False,
+        time_limit=300.0,
+        targets=(Target("ratio", 1.3, MILLION), Target("ratio", 1.3, MILLION, "all")),
+    )
+]
+
+
+# By the clock
+
+
+def seconds_per_iteration(
+    X: Any, init: np.ndarray, clock: Callable[[], float] = time.perf_counter
+) -> tuple[float, float]:
+    """What an iteration takes, and a whole fit: medians of three."""
+    iteration, whole = [], []
+    for _ in range(3):
+        began = clock()
+        _kmeans(X, init, FEW)
+        between = clock()
+        _kmeans(X, init, MANY)
+        ended = clock()
+        whole.append(ended - between)
+        iteration.append((ended - between - (between - began)) / (MANY - FEW))
+    return statistics.median(iteration), statistics.median(whole)
+
+
+def compare(data: Rows) -> None:
+    """A fit on the plain array, on Dask's threads, and on two worker processes."""
+    import dask
+
+    from sidelight.blocks import threads
+
+    _kmeans(data.X[:BLOCK], data.init, FEW)
+    with threads(2):
+        plain = seconds_per_iteration(data.X, data.init)
+    with dask.config.set(scheduler="threads", num_workers=2):
+        threaded = seconds_per_iteration(data.chunked, data.init)
+    print(f"plain array, two threads:   {plain[0]:.4f} s an iteration, {plain[1]:.2f} s a fit")
+    print(f"Dask, two threads:          {threaded[0]:.4f} s, {threaded[1]:.2f} s")
+    print(
+        f"  over the plain array:     {threaded[0] / plain[0]:.2f} and {threaded[1] / plain[1]:.2f}"
+    )
+    processes(data, threaded)
+
+
+def processes(data: Rows, threaded: tuple[float, float]) -> None:
+    """The same on two worker processes, the data sent to them before."""
+    from distributed import Client, LocalCluster, wait
+
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with LocalCluster(**options) as cluster, Client(cluster) as client:
+        _kmeans(data.chunked[: 4 * BLOCK], data.init, FEW)  # kernels are loaded
+        began = time.perf_counter()
+        there = client.persist(data.chunked)
+        wait(there)
+        transfer = time.perf_counter() - began
+        found = seconds_per_iteration(there, data.init)
+    print(
+        f"two worker processes:       {found[0]:.4f} s, {found[1]:.2f} s; transfer {transfer:.2f} s"
+    )
+    ratios = (found[0] / threaded[0], found[1] / threaded[1])
+    print(f"  over Dask's threads:      {ratios[0]:.2f} an iteration, {ratios[1]:.2f} a fit")
+
+
+def cost_of_a_block() -> None:
+    """Bytes and seconds of one block of 100 columns, for projections; CPU time of one core."""
+    import dask
+
+    n_blocks = 16
+    data = noise(n_blocks * BLOCK, WIDE)
+    with dask.config.set(scheduler="synchronous"):
+        iteration, _ = seconds_per_iteration(data.chunked, data.init, time.process_time)
+    sums = (np.zeros((K, WIDE)), np.zeros(K), 0.0, 0)
+    print(f"a block of {BLOCK:,} x {WIDE}: {BLOCK * WIDE * 8:,} bytes of data, 12 a row of state,")
+    print(f"  {iteration / n_blocks:.4f} CPU seconds an iteration of K = {K},")
+    print(f"  {len(pickle.dumps(sums)):,} bytes of sums a chunk and pass, whatever its size")
+
+
+def cost_of_a_task() -> None:
+    """Seconds of a scheduler and two workers for one more chunk that holds nothing to do."""
+    import dask.array as da
+    from distributed import Client, LocalCluster
+
+    from sidelight.blocks import as_blocks
+
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with LocalCluster(**options) as cluster, Client(cluster):
+        passes = {}
+        for n_chunks in (16, 272):
+            rows = as_blocks(da.ones((n_chunks, 2), chunks=(1, 2)))
+            column, times = rows.column(0.0), []
+            for _ in range(10):
+                began = time.perf_counter()
+                rows.sum(_nothing, None, column)
+                times.append(time.perf_counter() - began)
+            passes[n_chunks] = min(times)
+    more = (passes[272] - passes[16]) / 256
+    print(f"a pass over 16 chunks without work: {passes[16]:.4f} s; one more chunk: {more:.5f} s")
+
+
+def _nothing(block: Any, _: None, column: np.ndarray) -> tuple[int]:
+    return (0,)
+
+
+def main() -> None:
+    """Print all of it."""
+    compare(noise(MILLION))
+    cost_of_a_block()
+    cost_of_a_task()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,299 @@
+"""Fits on a real cluster of worker processes: the same answer, also when workers die."""
+
+import os
+import signal
+import time
+from contextlib import contextmanager
+from functools import cache
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+from distributed.diagnostics.plugin import SchedulerPlugin
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+from experiments.runner import run_cells
+from sidelight import (
+    AnnotatedGaussianMixture,
+    BayesianMixture,
+    PartitionLevelKMeans,
+    SideInformation,
+)
+from sidelight.blocks import BLOCK_ROWS, RowEntries, active_client, as_blocks
+from sidelight.exceptions import WorkersLostError
+from sidelight.models import _restarts
+from sidelight.models._restarts import elsewhere
+
+N = 4 * BLOCK_ROWS + 77
+MODELS = {
+    "kmeans": PartitionLevelKMeans(3, n_init=1, random_state=0),
+    "bayesian": BayesianMixture(4, n_init=1, max_iter=4, tol=1.0, random_state=0),
+    "annotated": AnnotatedGaussianMixture(3, n_init=1, n_generations=1, random_state=0),
+}
+
+# One model shows what a cluster does; that all do it takes longer.
+EACH = pytest.mark.parametrize(
+    "name",
+    ["kmeans", *(pytest.param(name, marks=pytest.mark.slow) for name in list(MODELS)[1:])],
+)
+
+
+def some_rows(start, stop):
+    """Rows as a file would give them: the same ones whoever reads, and whenever."""
+    truth = np.arange(start, stop) * 7919 % 3
+    noise = np.random.default_rng(start).normal(size=(stop - start, 4))
+    return noise + 3.0 * truth[:, None]
+
+
+def rows_of_blocks(n_rows, rows_per_chunk):
+    """A Dask array that is read where it is needed, block by block."""
+
+    def read(block_info=None):
+        first, last = block_info[None]["array-location"][0]
+        starts = range(first, last, BLOCK_ROWS)
+        return np.concatenate([some_rows(a, min(a + BLOCK_ROWS, last)) for a in starts])
+
+    sizes = [min(rows_per_chunk, n_rows - a) for a in range(0, n_rows, rows_per_chunk)]
+    return da.map_blocks(read, chunks=(tuple(sizes), (4,)), dtype=float, meta=np.empty((0, 0)))
+
+
+@pytest.fixture(scope="module")
+def side():
+    y = np.full(N, -1)
+    some = np.random.default_rng(1).choice(N, size=60, replace=False)
+    y[some] = some * 7919 % 3
+    pairs = some[:40].reshape(-1, 2)
+    apart = pairs[y[pairs[:, 0]] != y[pairs[:, 1]]]
+    return SideInformation.from_labels(y) + SideInformation.from_pairs(cannot=apart, n_samples=N)
+
+
+@pytest.fixture(scope="module")
+def expected(side):
+    X = rows_of_blocks(N, BLOCK_ROWS).compute(scheduler="synchronous")
+    return cache(lambda name: refit(MODELS[name], X, side))
+
+
+def cluster_of(**options):
+    return LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        dashboard_address=":0",
+        protocol="tcp",
+        silence_logs=50,
+        **options,
+    )
+
+
+@pytest.fixture(scope="module")
+def client():
+    with cluster_of() as cluster, Client(cluster) as client:
+        yield client
+
+
+@contextmanager
+def nobody_connected():
+    """Restarts as if there were no cluster."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_restarts, "active_client", lambda: None)
+        yield
+
+
+def assert_same(found, expected):
+    assert found.objective_ == expected.objective_
+    assert_array_equal(found.history_, expected.history_)
+    assert_array_equal(found.labels_.compute(), expected.labels_)
+    assert_array_equal(found.result_.violated, expected.result_.violated)
+
+
+def refit(model, X, side):
+    return clone(model).fit(X, side=side)
+
+
+def count_done(dask_scheduler):
+    """How many tasks of sidelight the scheduler has seen done."""
+    return dask_scheduler.plugins["count-tasks"].n_done
+
+
+class CountTasks(SchedulerPlugin):
+    name = "count-tasks"
+
+    def __init__(self):
+        self.n_done = 0
+
+    def transition(self, key, start, finish, *args, **kwargs):
+        self.n_done += (start, finish) == ("processing", "memory") and "sidelight" in str(key)
+
+
+def moments(block, shift, label, entries):
+    label += 1
+    return (block.X - shift).sum(axis=0), len(entries.row)
+
+
+class AtIteration:
+    """A callback that does something once, after some iterations (or generations)."""
+
+    def __init__(self, number, action):
+        self.left, self.action = number, action
+
+    def setup(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context, **kwargs):
+        self.left -= 1
+        if self.left == 0:
+            self.action()
+        return False
+
+    def teardown(self, estimator, context):
+        pass
+
+
+@EACH
+def test_a_cluster_gives_the_bits_of_memory(client, side, expected, name):
+    assert active_client() is client
+    found = refit(MODELS[name], rows_of_blocks(N, 2 * BLOCK_ROWS), side)
+    assert_same(found, expected(name))
+
+
+def test_other_chunks_on_a_cluster_give_the_same_labels(client, side, expected):
+    X = rows_of_blocks(N, BLOCK_ROWS).rechunk((30_007, 4))
+    found = refit(MODELS["kmeans"], X, side)
+    assert_allclose(found.objective_, expected("kmeans").objective_, rtol=1e-9)
+    assert_array_equal(found.labels_.compute(), expected("kmeans").labels_)
+
+
+def test_the_scheduler_sees_two_tasks_per_chunk_and_pass(client):
+    n_chunks = 40
+    X = da.ones((n_chunks * 100, 3), chunks=(100, 3))
+    rows = as_blocks(X)
+    label, entries = rows.column(0, np.int32), RowEntries(np.array([7, 3999]))
+    rows.sum(moments, 0.5, label, entries)
+    client.register_plugin(CountTasks())
+    total, n_entries = rows.sum(moments, 0.25, label, entries)
+    # The work, the sums without the columns, three sums of sixteen chunks, and the parameters.
+    assert client.run_on_scheduler(count_done) <= 2 * n_chunks + 3 + 1
+    assert_array_equal(total, 0.75 * n_chunks * 100)
+    assert n_entries == 2
+    assert label[np.array([0, 3999])].tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("init", ["seeded", "k-means++"])
+def test_restarts_run_on_the_workers_and_give_the_same(client, init):
+    X = some_rows(0, 3000)
+    y = np.where(np.arange(3000) < 30, np.arange(3000) * 7919 % 3, -1)
+    model = PartitionLevelKMeans(4, init=init, n_init=4, random_state=0)
+    there = clone(model).fit(X, y)
+    with nobody_connected():
+        here = clone(model).fit(X, y)
+    assert_array_equal(there.labels_, here.labels_)
+    assert there.objective_ == here.objective_
+
+
+def test_restarts_of_mixtures_run_on_the_workers_too(client):
+    X = some_rows(0, 3000)
+    model = BayesianMixture(4, n_init=2, max_iter=5, tol=1.0, random_state=0)
+    there = clone(model).fit(X)
+    with nobody_connected():
+        here = clone(model).fit(X)
+    assert_array_equal(there.means_, here.means_)
+
+
+def test_work_goes_elsewhere_only_with_a_cluster_and_data_in_memory(client):
+    def who(X, job):
+        assert active_client() is None  # a task does not wait for tasks of its own
+        return os.getpid(), job * len(X)
+
+    rows = as_blocks(np.ones((5, 2)))
+    found = elsewhere(who, rows, [1, 2, 3])
+    assert [value for _, value in found] == [5, 10, 15]
+    assert os.getpid() not in {pid for pid, _ in found}
+    assert elsewhere(who, rows, [1]) is None
+    assert elsewhere(who, as_blocks(da.ones((5, 2))), [1, 2]) is None
+    with nobody_connected():
+        assert elsewhere(who, rows, [1, 2]) is None
+
+
+def test_experiments_run_on_the_workers(client, tmp_path):
+    folder = tmp_path / "toy"
+    folder.mkdir()
+    (folder / "run.py").write_text(
+        "import os\n"
+        "from experiments.runner import Experiment\n"
+        "def run(cell):\n"
+        "    return {'pid': os.getpid(), 'twice': 2 * cell['n']}\n"
+        "EXPERIMENT = Experiment('toy', run, {})\n"
+    )
+    cells = [{"n": n} for n in range(4)]
+    found = run_cells("toy", cells, folder=tmp_path, cache_folder=tmp_path / "cache")
+    assert [outcome.values["twice"] for outcome in found] == [0, 2, 4, 6]
+    assert os.getpid() not in {outcome.values["pid"] for outcome in found}
+
+
+def kill_one(client):
+    os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+
+
+@EACH
+def test_a_worker_that_dies_in_the_middle_changes_nothing(client, side, expected, name):
+    model = clone(MODELS[name])
+    killer = AtIteration(1 if name == "annotated" else 2, lambda: kill_one(client))
+    model.set_callbacks(killer)
+    found = model.fit(rows_of_blocks(N, BLOCK_ROWS), side=side)
+    assert killer.left <= 0
+    assert_same(found, expected(name))
+    client.wait_for_workers(2)
+    kill_one(client)  # labels that are lost with a worker are computed again
+    assert_array_equal(found.labels_.compute(), expected(name).labels_)
+
+
+@pytest.mark.slow
+def test_data_larger_than_all_memory_are_read_again_in_every_pass():
+    limit, n_features = 600_000_000, 64  # a worker needs 270 MB for itself
+    n_rows = 150 * BLOCK_ROWS
+
+    def read(block_info=None):
+        first, last = block_info[None]["array-location"][0]
+        return np.repeat(np.arange(first, last) % 2.0, n_features).reshape(-1, n_features)
+
+    chunks = ((2 * BLOCK_ROWS,) * 75, (n_features,))
+    X = da.map_blocks(read, chunks=chunks, dtype=float, meta=np.empty((0, 0)))
+    with cluster_of(memory_limit=limit) as cluster, Client(cluster):
+        assert X.nbytes > 2 * limit
+        init = np.stack([np.full(n_features, 0.1), np.full(n_features, 0.7)])
+        model = PartitionLevelKMeans(2, init=init, max_iter=3).fit(X)
+        assert_array_equal(model.cluster_centers_, np.repeat([[0.0], [1.0]], n_features, axis=1))
+        assert_array_equal(model.result_.sizes, [n_rows / 2, n_rows / 2])
+        assert model.labels_[:3].compute().tolist() == [0, 1, 0]
+
+
+def test_a_cluster_without_workers_is_an_error_and_no_hang(side):
+    with cluster_of() as cluster, Client(cluster):
+        model = clone(MODELS["kmeans"]).set_callbacks(AtIteration(2, lambda: cluster.scale(0)))
+        began = time.monotonic()
+        with (
+            dask.config.set({"sidelight.no-workers-timeout": 2.0}),
+            pytest.raises(WorkersLostError, match=r"no workers for 2 seconds.*cluster.scale"),
+        ):
+            model.fit(rows_of_blocks(N, BLOCK_ROWS), side=side)
+        assert time.monotonic() - began < 60
+
+
+@pytest.mark.slow
+def test_a_task_that_ends_every_worker_is_an_error_that_says_what_to_do():
+    def end(block_info=None):
+        os._exit(1)
+
+    X = da.map_blocks(end, chunks=((10, 10), (2,)), dtype=float, meta=np.empty((0, 0)))
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        cluster_of() as cluster,
+        Client(cluster),
+        pytest.raises(WorkersLostError, match=r"ended several workers.*smaller chunks"),
+    ):
+        PartitionLevelKMeans(2).fit(X)
