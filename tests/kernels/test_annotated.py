@@ -1,5 +1,6 @@
 """Every move's gain against recomputing the objective from its definition."""
 
+import numba
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -12,6 +13,17 @@ from sidelight.blocks import as_blocks
 from sidelight.models._annotated_search import Problem, _Search, kmeans, start_centers
 from sidelight.models._annotations import Annotations
 from sidelight.side import SideInformation
+
+
+def from_python(part):
+    """A part of a kernel, which only kernels can call, as a function."""
+    return numba.njit(lambda *arguments: part(*arguments))
+
+
+move_gains, move_row = from_python(kernels.move_gains), from_python(kernels.move_row)
+joint_gain, try_together = from_python(moves.joint_gain), from_python(moves.try_together)
+swap_chains, move_chunklets = from_python(moves.swap_chains), from_python(moves.move_chunklets)
+gather_chain, is_known = from_python(moves.gather_chain), from_python(moves.is_known)
 
 VARIANTS = [
     ("bernoulli", None),
@@ -107,11 +119,11 @@ def test_gain_of_every_single_move_is_the_difference_of_the_definition(
     for i in rng.permutation(len(search.order))[:12]:
         for to in range(case.n_clusters):
             own = search.state.labels[i]
-            kernels.move_gains(*case.fixed(), search.state, i, search.scratch)
+            move_gains(*case.fixed(), search.state, i, search.scratch)
             gain = search.scratch.gain[to]
             if to == own:
                 continue
-            kernels.move_row(*case.fixed(), search.state, i, to, search.scratch)
+            move_row(*case.fixed(), search.state, i, to, search.scratch)
             after = case.defined()
             assert gain == pytest.approx(after - before, abs=1e-9)
             assert case.kept() == pytest.approx(after, abs=1e-9)
@@ -132,9 +144,9 @@ def test_gain_of_rows_that_move_together_is_the_difference_of_the_definition(
         shift = rng.integers(1, case.n_clusters, size)
         scratch.members[:size] = members
         scratch.goes_to[members] = (search.state.labels[members] + shift) % case.n_clusters
-        gain = moves.joint_gain(*case.fixed(), size, search.state, scratch)
+        gain = joint_gain(*case.fixed(), size, search.state, scratch)
         fixed = case.fixed()
-        told = moves.try_together(*fixed, -1e9, size, search.margin, search.state, scratch)
+        told = try_together(*fixed, -1e9, size, search.margin, search.state, scratch)
         after = case.defined()
         assert told == gain == pytest.approx(after - before, abs=1e-9)
         assert case.kept() == pytest.approx(after, abs=1e-9)
@@ -152,7 +164,7 @@ def test_rows_that_would_leave_a_cluster_too_small_stay_together():
     scratch.goes_to[members] = 1
     before = search.state.labels.copy()
     args = (len(members), search.margin, search.state, scratch)
-    assert moves.try_together(*case.fixed(), -1e9, *args) == 0.0
+    assert try_together(*case.fixed(), -1e9, *args) == 0.0
     assert_array_equal(search.state.labels, before)
 
 
@@ -165,9 +177,9 @@ def test_sweeps_and_compound_moves_gain_what_they_say(annotation_model, accuracy
     chunks = (said.chunk_span, said.chunk_rows)
     steps = [
         lambda: moves.sweep(search.rows, search.order, *fixed, np.inf, *work)[:2],
-        lambda: moves.swap_chains(search.rows, search.order, *fixed, True, 256, *work),
-        lambda: moves.swap_chains(search.rows, search.order, *fixed, False, 256, *work),
-        lambda: moves.move_chunklets(search.rows, *chunks, *fixed, *work),
+        lambda: swap_chains(search.rows, search.order, *fixed, True, 256, *work),
+        lambda: swap_chains(search.rows, search.order, *fixed, False, 256, *work),
+        lambda: move_chunklets(search.rows, *chunks, *fixed, *work),
         lambda: moves.move_together(search.rows, search.order, *chunks, *fixed, 256, *work),
     ]
     n_moves = 0
@@ -206,8 +218,8 @@ def test_climb_ends_where_no_move_gains_and_at_once_where_it_is_known(annotation
     # A start that is known is an end.
     case = Case(5, annotation_model, accuracy, "spherical", 1.0)
     known = np.concatenate([[case.search.value], np.sort(case.search.state.counts)])[None, :]
-    assert moves.is_known(known, *known_of(case))
-    assert not moves.is_known(known + 1.0, *known_of(case))
+    assert is_known(known, *known_of(case))
+    assert not is_known(known + 1.0, *known_of(case))
 
 
 def known_of(case):
@@ -259,9 +271,7 @@ def test_kempe_chain_keeps_the_statements_that_hold():
 
     def chain(start, with_cannot, limit=256):
         scratch.seen[:] = 0
-        n = moves.gather_chain(
-            search.rows, search.state, start, 0, 1, with_cannot, limit, 1, scratch
-        )
+        n = gather_chain(search.rows, search.state, start, 0, 1, with_cannot, limit, 1, scratch)
         return n, sorted(scratch.members[: min(n, 4)].tolist())
 
     assert chain(0, False) == (2, [0, 1])

@@ -80,8 +80,19 @@ def bare(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
-    """As ``bare``, for innermost parts: an array is handed over as seven numbers at every call."""
-    return _compiled(function, _nrt=False, forceinline=True)
+    """As ``bare``, for parts of kernels: an array is handed over as seven numbers at every call.
+
+    Only other kernels can call it: the way in from Python, which unpacks tuples, would take longer
+    to compile than the function.
+    """
+    return _compiled(
+        function, _nrt=False, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True
+    )
+
+
+def part(function: Callable[..., Any]) -> Callable[..., Any]:
+    """As ``inlined``, for parts that are called in several places, or too long to repeat."""
+    return _compiled(function, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
 def _compiled(function: Callable[..., Any], **options: bool) -> Callable[..., Any]:

@@ -16,7 +16,7 @@ from math import lgamma
 
 import numpy as np
 
-from sidelight._kernels._jit import bare, inlined, jit
+from sidelight._kernels._jit import bare, inlined, part
 
 # The annotated rows. Row i has the entries span[i]:span[i + 1], sorted by who said them: with a
 # partner (a pair) or with partner -1 and a column (a label). pull > 0 draws the row to the cluster
@@ -70,10 +70,9 @@ Scratch = namedtuple(
 )  # fmt: skip
 
 
-@jit
 def new_scratch(n_rows, n_annotators, means, sse):
     """Work space for a partition of so many annotated rows, with clusters of these shapes."""
-    n_clusters = means.shape[0]
+    n_clusters = len(means)
     return Scratch(
         np.zeros(n_clusters), np.zeros(n_clusters), np.zeros(n_clusters),
         np.zeros((2, n_clusters)), np.zeros(sse.shape[1]),
@@ -126,7 +125,7 @@ def x_log_x(table, x):
     return x * np.log(x) if x > 1e-12 else 0.0
 
 
-@bare
+@part
 def layer_posterior(edges, counts, total, odds, table):
     """One block model with its prior at the best densities (the paper's Eqs. 17-26, half scale).
 
@@ -156,7 +155,7 @@ def layer_posterior(edges, counts, total, odds, table):
     return value
 
 
-@bare
+@part
 def layers_value(model, counts, edges, ends):
     """Both block models at the best densities."""
     value = 0.0
@@ -226,7 +225,7 @@ def set_clusters(model, reference, sums, squares, state):
         state.terms[k] = cluster_term(model, n, state.sse[k], state.sse[k], 0.0)
 
 
-@bare
+@part
 def add_ends(edges, ends):
     """The row sums of both layers. ends: OUT."""
     for r in range(ends.shape[0]):
@@ -371,7 +370,7 @@ def layer_gain(table, edges, links, loop, r, s):
     return gain
 
 
-@bare
+@part
 def move_edges(state, links, loops, r, s):
     """Move a row's edges from cluster r to s. state.edges, state.ends: OUT."""
     for g in range(2):
@@ -423,7 +422,7 @@ def edge_gains(rows, model, state, i, scratch):
             gain[k] -= (state.ends[k] + degree) * log_count(model, state.counts[k] + 1.0)
 
 
-@bare
+@part
 def posterior_gains(rows, model, state, i, scratch):
     """Add what the block models with priors gain when row i moves. scratch.gain: OUT.
 
@@ -455,7 +454,7 @@ def move_gains(rows, cluster_of, model, state, i, scratch):
         posterior_gains(rows, model, state, i, scratch)
 
 
-@bare
+@part
 def move_row(rows, cluster_of, model, state, i, to, scratch):
     """Move row i; all of state: OUT."""
     own = state.labels[i]

@@ -5,7 +5,7 @@ Rows, statements and partitions as in ``annotated``.
 
 import numpy as np
 
-from sidelight._kernels._jit import bare, inlined, jit
+from sidelight._kernels._jit import bare, inlined, part
 from sidelight._kernels.annotated import (
     add_ends,
     annotator_term,
@@ -15,8 +15,8 @@ from sidelight._kernels.annotated import (
     move_row,
 )
 
-# How often a climb looks at all rows before it gives up; each look but the last has moved some.
-MOST_ROUNDS = 1000
+# Sweeps after which a climb ends wherever it is.
+MOST_ROUNDS = 2000
 
 
 @inlined
@@ -178,7 +178,7 @@ def joint_gain(rows, cluster_of, model, n, state, scratch):
     return gain
 
 
-@bare
+@part
 def try_together(rows, cluster_of, model, tolerance, n, margin, state, scratch):
     """Move n rows, all or none. state, margin, scratch.goes_to (-1 again): OUT.
 
@@ -195,7 +195,7 @@ def try_together(rows, cluster_of, model, tolerance, n, margin, state, scratch):
     return gain if moves else 0.0
 
 
-@bare
+@part
 def move_chunklets(
     rows, chunk_span, chunk_rows, cluster_of, model, tolerance, margin, state, scratch
 ):
@@ -210,7 +210,7 @@ def move_chunklets(
         size = chunk_span[c + 1] - chunk_span[c]
         for to in range(state.counts.shape[0]):
             scattered = False
-            n = 0
+            n = size - size  # 0, of the type of a number of rows: compiles once
             for u in range(size):
                 i = chunk_rows[chunk_span[c] + u]
                 scattered |= state.labels[i] != state.labels[chunk_rows[chunk_span[c]]]
@@ -257,7 +257,7 @@ def gather_chain(rows, state, start, r, s, with_cannot, limit, stamp, scratch):
     return min(n, limit + 1)
 
 
-@bare
+@part
 def swap_chains(
     rows, order, cluster_of, model, tolerance, with_cannot, limit, margin, state, scratch
 ):
@@ -314,22 +314,29 @@ def move_together(
 # To the end
 
 
-@jit
-def is_known(known, value, counts, sorted_counts):
-    """Whether a partition has the objective and the sizes of one of ``known`` (P, 1 + K)."""
+@part
+def is_known(known, value, counts, ranked):
+    """Whether a partition has the objective and the sizes of one of ``known`` (P, 1 + K).
+
+    ranked (K): work space, the sizes in ascending order.
+    """
     n_clusters = counts.shape[0]
+    for k in range(n_clusters):
+        h = k
+        while h > 0 and ranked[h - 1] > counts[k]:
+            ranked[h] = ranked[h - 1]
+            h -= 1
+        ranked[h] = counts[k]
     for p in range(known.shape[0]):
-        if abs(known[p, 0] - value) <= 1e-9 * (1.0 + abs(value)):
-            sorted_counts[:] = np.sort(counts)
-            same = True
-            for k in range(n_clusters):
-                same &= known[p, 1 + k] == sorted_counts[k]
-            if same:
-                return True
+        same = abs(known[p, 0] - value) <= 1e-9 * (1.0 + abs(value))
+        for k in range(n_clusters):
+            same &= known[p, 1 + k] == ranked[k]
+        if same:
+            return True
     return False
 
 
-@jit
+@bare
 def climb(
     rows, order, chunk_span, chunk_rows, known, cluster_of, model, value, tolerance, patience,
     limit, margin, state, scratch,
@@ -342,28 +349,26 @@ def climb(
     ``value`` at the beginning, and the number of relocation tests.
     """
     n_tests = 0
+    full = False
     for _ in range(MOST_ROUNDS):
         gain, n_moves, tested = sweep(
-            rows, order, cluster_of, model, tolerance, patience, margin, state, scratch
-        )
-        n_tests += tested
-        value += gain
-        if n_moves > 0:
-            continue
-        if is_known(known, value, state.counts, scratch.counts):
-            break
-        gain, n_moves, tested = sweep(
-            rows, order, cluster_of, model, tolerance, np.inf, margin, state, scratch
-        )
-        n_tests += tested
-        value += gain
-        if n_moves > 0:
-            continue
-        gain, n_moves = move_together(
-            rows, order, chunk_span, chunk_rows, cluster_of, model, tolerance, limit,
+            rows, order, cluster_of, model, tolerance, np.inf if full else patience,
             margin, state, scratch,
         )  # fmt: skip
+        n_tests += tested
         value += gain
+        if n_moves == 0 and not full:
+            if is_known(known, value, state.counts, scratch.counts):
+                break
+            full = True
+            continue
+        if n_moves == 0:
+            gain, n_moves = move_together(
+                rows, order, chunk_span, chunk_rows, cluster_of, model, tolerance, limit,
+                margin, state, scratch,
+            )  # fmt: skip
+            value += gain
         if n_moves == 0:
             break
+        full = False
     return value, n_tests
