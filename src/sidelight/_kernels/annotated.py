@@ -269,6 +269,25 @@ def count_statements(said, loops, cluster_of, model, state):
     add_ends(state.edges, state.ends)
 
 
+@bare
+def begin(rows, said, cluster_of, model, state, scratch):
+    """The state of a partition of the annotated rows alone; state.labels is set. state: OUT.
+
+    Returns the objective.
+    """
+    # Around the rows' own rough means, in two steps: sums around 0 would lose digits.
+    for _ in range(2):
+        scratch.counts[:] = 0.0
+        scratch.sums[:] = 0.0
+        scratch.squares[:] = 0.0
+        add_rows(rows.X, state.labels, state.means, scratch.counts, scratch.sums, scratch.squares)
+        for k in range(state.counts.shape[0]):
+            state.counts[k] = scratch.counts[k]
+        set_clusters(model, state.means, scratch.sums, scratch.squares, state)
+    count_statements(said, rows.loops, cluster_of, model, state)
+    return objective(model, state)
+
+
 # One row
 
 

@@ -13,6 +13,7 @@ from sidelight._kernels.annotated import (
     layers_value,
     move_gains,
     move_row,
+    objective,
 )
 
 # Sweeps after which a climb ends wherever it is.
@@ -345,8 +346,8 @@ def climb(
 
     Rows that would have lost more than ``patience``, and whose partners stayed, are looked at only
     when nothing else gains. Ends early at a partition that is ``known`` (P, 1 + K: objectives, and
-    sizes in ascending order): those are the ends of such climbs. Returns the objective, from
-    ``value`` at the beginning, and the number of relocation tests.
+    sizes in ascending order): those are the ends of such climbs. value is the objective at the
+    beginning. Returns that at the end, and the number of relocation tests.
     """
     n_tests = 0
     full = False
@@ -371,4 +372,4 @@ def climb(
         if n_moves == 0:
             break
         full = False
-    return value, n_tests
+    return objective(model, state), n_tests

@@ -14,7 +14,6 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
-from scipy.spatial.distance import cdist
 
 from sidelight._kernels import annotated as kernels
 from sidelight._kernels import annotated_moves as moves
@@ -266,29 +265,24 @@ class _Search:
             np.zeros(n_clusters),
             np.zeros(1),
         )
-        # Around the rows' own rough means, in two steps: sums around 0 would lose digits.
-        for _ in range(2):
-            reference = self.state.means.copy()
-            totals = self._all_rows(reference)
-            self.state.counts[:] = totals.counts
-            kernels.set_clusters(self.model, reference, totals.sums, totals.squares, self.state)
-        kernels.count_statements(
-            said.said, self.rows.loops, self.cluster_of, self.model, self.state
-        )
         self.scratch = kernels.new_scratch(
             len(start), len(self.state.tally), self.state.means, self.state.sse
         )
         self.margin = np.zeros(len(start))
-        self.value = kernels.objective(self.model, self.state)
+        self.value = self._begin()
 
-    def _all_rows(self, reference: Floats) -> _Totals:
-        """The sums of all rows around some centres, as they are labelled at the start."""
-        if not self.alone:
-            return _totals_of(self.problem, self.labels, reference)
-        sums, squares = np.zeros_like(reference), np.zeros_like(self.state.sse)
-        totals = _Totals(0, np.zeros(len(reference)), sums, squares)
-        kernels.add_rows(self.rows.X, self.state.labels, reference, *totals[1:])
-        return totals
+    def _begin(self) -> float:
+        """The state of the first partition, and its objective."""
+        said, state = self.problem.annotations.said, self.state
+        if self.alone:
+            return kernels.begin(self.rows, said, self.cluster_of, self.model, state, self.scratch)
+        # Around the rows' own rough means, in two steps: sums around 0 would lose digits.
+        for _ in range(2):
+            totals = _totals_of(self.problem, self.labels, state.means)
+            state.counts[:] = totals.counts
+            kernels.set_clusters(self.model, state.means, totals.sums, totals.squares, state)
+        kernels.count_statements(said, self.rows.loops, self.cluster_of, self.model, state)
+        return kernels.objective(self.model, state)
 
     @property
     def tolerance(self) -> float:
@@ -325,13 +319,12 @@ class _Search:
     def _climb(self, known: Floats) -> None:
         """Every row, one by one and together, until no move gains."""
         said = self.problem.annotations
-        _, n_tests = moves.climb(
+        self.value, n_tests = moves.climb(
             self.rows, self.order, said.chunk_span, said.chunk_rows, known, self.cluster_of,
             self.model, self.value, self.tolerance, _PATIENCE, LONGEST_CHAIN,
             self.margin, self.state, self.scratch,
         )  # fmt: skip
         count_work("relocation tests", n_tests)
-        self.value = kernels.objective(self.model, self.state)
 
     def _relocate(self, *, full: bool = True) -> None:
         """One sweep over the annotated rows."""
@@ -399,6 +392,8 @@ class _Search:
     def _match_again(self) -> bool:
         """Match further vocabularies anew; whether that raised the objective."""
         said = self.problem.annotations
+        if not len(said.further):
+            return False
         matched = said.matched(self.state.labels, self.problem.n_clusters)
         if np.array_equal(matched, self.cluster_of):
             return False
@@ -487,7 +482,8 @@ def crossover(problem: Problem, one: Solution, two: Solution, rng: np.random.Gen
     free = problem.free
     partner = np.arange(problem.n_clusters)
     if len(free):
-        _, matched = linear_sum_assignment(cdist(one.means[free], two.means[free], "sqeuclidean"))
+        apart = ((one.means[free, None] - two.means[free]) ** 2).sum(axis=2)
+        _, matched = linear_sum_assignment(apart)
         partner[free] = free[matched]
     first = rng.random(problem.n_clusters) < 0.5
     centers = np.where(first[:, None], one.means, two.means[partner])

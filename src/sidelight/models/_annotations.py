@@ -53,6 +53,7 @@ class Annotations(NamedTuple):
     column_vocabulary: Ints
     column_class: Ints
     lead_vocabulary: int
+    further: Ints  # the other vocabularies
     chunk_span: Ints
     chunk_rows: Ints
 
@@ -109,6 +110,7 @@ class Annotations(NamedTuple):
             columns.vocabulary,
             columns.class_code,
             columns.lead_vocabulary,
+            np.setdiff1d(columns.vocabulary, columns.lead_vocabulary),
             chunk_span,
             chunk_rows,
         )
@@ -117,8 +119,7 @@ class Annotations(NamedTuple):
         """The cluster of each column: further vocabularies by the labels of the annotated rows."""
         cluster_of = self.lead.copy()
         said = self.said
-        further = self.column_vocabulary[self.column_vocabulary != self.lead_vocabulary]
-        for code in np.unique(further) if len(further) else ():
+        for code in self.further:
             columns = np.flatnonzero(self.column_vocabulary == code)
             votes = np.zeros((len(columns), n_clusters))
             here = np.isin(said.label_column, columns)
