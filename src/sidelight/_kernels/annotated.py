@@ -13,6 +13,7 @@ lose digits far from the origin), as sums of agreed and violated weights, and as
 
 from collections import namedtuple
 from math import lgamma
+from typing import Any
 
 import numpy as np
 
@@ -70,7 +71,7 @@ Scratch = namedtuple(
 )  # fmt: skip
 
 
-def new_scratch(n_rows, n_annotators, means, sse):
+def new_scratch(n_rows: int, n_annotators: int, means: Any, sse: Any) -> Any:
     """Work space for a partition of so many annotated rows, with clusters of these shapes."""
     n_clusters = len(means)
     return Scratch(

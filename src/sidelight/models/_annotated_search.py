@@ -2,8 +2,9 @@
 
 A local search starts from a partition and only takes steps that raise the objective: annotated rows
 one by one, then whole chunklets and Kempe chains; rows without annotations all at once, each to its
-likeliest cluster. The hybrid genetic search (HG-means) breeds starts from good partitions: it pairs
-the centres of two parents, takes one of each pair, and moves one centre to a random row.
+likeliest cluster (in small data they too are moved one by one). The hybrid genetic search
+(HG-means) breeds starts from good partitions: it pairs the centres of two parents, takes one of
+each pair, and moves one centre to a random row.
 """
 
 import time
