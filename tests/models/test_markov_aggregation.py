@@ -430,6 +430,33 @@ def test_equal_rows_are_one_state_after_the_other(only_neighbors):
         assert np.isfinite(model.aggregated_chain_).all()
 
 
+def test_fewer_clusters_because_states_are_left_for_ever_are_told_so():
+    P = np.diag(np.ones(4), 1)
+    P[4, 4] = 1.0
+    with pytest.warns(ConvergenceWarning, match="found 1 clusters .* there are 1 states that last"):
+        model = quick(2, chain="transition").fit(P)
+    assert_array_equal(model.labels_, np.zeros(5))
+
+
+def test_only_ratios_of_similarities_matter_however_large():
+    W = np.kron(np.eye(3), np.ones((2, 2))) + 0.01
+    expected = quick(chain="similarity").fit(W)
+    for factor in (1e-300, 1e300):
+        for X in (factor * W, sparse.csr_array(factor * W)):
+            model = quick(chain="similarity").fit(X)
+            assert_array_equal(model.labels_, expected.labels_)
+            assert model.objective_ == pytest.approx(expected.objective_, abs=1e-12)
+        assert_array_equal(quick(chain="transition").fit(factor * W).labels_, expected.labels_)
+
+
+@pytest.mark.parametrize("chain", ["dense", "sparse"])
+def test_distances_too_large_for_a_number_are_an_error(only_neighbors, chain):
+    X, _ = blobs(20)
+    for factor in (1e155, 1e200):
+        with pytest.raises(DataError, match="divide X by its largest value"):
+            quick(chain=chain).fit(X * factor)
+
+
 def test_more_clusters_than_groups_are_fewer_clusters_and_a_warning():
     X, _ = blobs(2)
     side = SideInformation.from_pairs(must=[(0, 1), (1, 2), (3, 4)], n_samples=6)
@@ -463,8 +490,11 @@ def test_matrices_that_are_no_chain_are_errors(chain, X, message, as_sparse):
         quick(1, chain=chain).fit(X)
 
 
-def test_a_new_row_that_leads_nowhere_is_an_error():
+def test_new_rows_that_lead_nowhere_or_below_zero_are_errors():
     model = quick(2, chain="transition").fit(two_halves())
+    for as_given in (np.array, sparse.csr_array):
+        with pytest.raises(DataError, match=r"-1.0 at \(0, 3\)"):
+            model.predict(as_given(np.ones((2, 8)) - 2.0 * (np.arange(16).reshape(2, 8) == 3)))
     with pytest.raises(DataError, match="nothing leads on from row 1"):
         model.predict(np.vstack([np.ones(8), np.zeros(8)]))
 

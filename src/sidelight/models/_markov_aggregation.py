@@ -324,6 +324,7 @@ class MarkovAggregation(SideClusterer):
         check_is_fitted(self)
         X = check_x(self, X, reset=False)
         if self.sigma_ is None:
+            chains.refuse_negative(X, "similarities and transitions")
             votes = np.asarray(X @ chains.one_hot(self.labels_, self.n_clusters_))
             lost = np.flatnonzero(votes.sum(axis=1) <= 0)
             if len(lost):
@@ -487,9 +488,11 @@ class MarkovAggregation(SideClusterer):
         found = chains.settle(chain, best.labels, n_clusters, free)
         present = np.flatnonzero(np.bincount(found, minlength=n_clusters))
         if len(present) < n_clusters and not self.allow_empty:
+            n_free = units.n_units if chain.P is None else int((chain.pi > 0).sum())
+            what = "groups of rows that can be apart" if chain.P is None else "states that last"
             warnings.warn(
                 f"found {len(present)} clusters where {n_clusters} were asked for: there are "
-                f"{units.n_units} groups of rows that can be apart.",
+                f"{n_free} {what}.",
                 ConvergenceWarning,
                 stacklevel=4,
             )

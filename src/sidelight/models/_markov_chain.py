@@ -22,6 +22,7 @@ _MOST_ELIMINATED = 1_000
 # Steps that the sparse chain may have on few rows, where k neighbours of each are not enough: they
 # hold but 20 to 70 % of the kernel's mass on sets of 150 to 400 rows. So many are all of 512 rows.
 _STEPS = 2**18
+_LARGE = 1e150
 
 
 class CSR(NamedTuple):
@@ -104,7 +105,10 @@ def sparse_chain(X: Any, n_neighbors: int, count_self: bool, seed: int) -> tuple
     k = min(n_neighbors, n - 1)
     place = np.arange(len(found.distances)) - np.repeat(found.indptr[:-1], np.diff(found.indptr))
     used = found.distances[place < k - count_self]  # neighbours come sorted
-    sigma = _positive(float((used**2).sum()) / (n * k) if k else 1.0)
+    with np.errstate(over="ignore"):
+        total = float((used**2).sum())
+    _refuse_infinite(total)
+    sigma = _positive(total / (n * k) if k else 1.0)
     graph.data = _kernel(graph.data**2, sigma)
     weights = sparse.csr_array(graph + sparse.eye_array(n, format="csr"))
     weights.sort_indices()
@@ -126,6 +130,7 @@ def _squared_distances(X: Any) -> Floats:
         rows = rows - rows.mean(axis=0)  # squared lengths lose digits far from the origin
         lengths = np.einsum("ij,ij->i", rows, rows)
     n = rows.shape[0]
+    _refuse_infinite(4.0 * float(lengths.max()))  # the most that a squared distance can be
     distances = np.empty((n, n))
     starts = [(a, b) for a in range(0, n, _TILE) for b in range(a, n, _TILE)]
 
@@ -172,6 +177,14 @@ def _mean_nearest(distances: Floats, n_neighbors: int, count_self: bool) -> floa
 def _for_tiles(function: Any, n: int) -> None:
     for _ in in_order(function, -(-n // _TILE)):
         pass
+
+
+def _refuse_infinite(squared: float) -> None:
+    if not squared < np.inf:
+        raise DataError(
+            "squared distances between rows of X are too large for a number; divide X by its "
+            "largest value."
+        )
 
 
 def _positive(sigma: float) -> float:
@@ -240,12 +253,7 @@ def _checked_matrix(X: Any, what: str) -> Any:
             "For rows of features leave chain at 'auto'."
         )
     matrix = sparse.csr_array(X, dtype=np.float64) if sparse.issparse(X) else np.array(X, float)
-    if matrix.min() < 0:
-        i, j = np.unravel_index(int(matrix.argmin()), matrix.shape)
-        raise DataError(
-            f"X has {matrix[i, j]} at ({i}, {j}); {what} are zero or more. "
-            "Shift or clip the values first."
-        )
+    refuse_negative(matrix, what)
     empty = np.flatnonzero(np.asarray(matrix.sum(axis=1)).ravel() == 0)
     if len(empty):
         named = ", ".join(map(str, empty[:5])) + (", …" if len(empty) > 5 else "")
@@ -253,7 +261,19 @@ def _checked_matrix(X: Any, what: str) -> Any:
             f"nothing leads on from state {named}: {len(empty)} rows of X are all zero. Leave "
             "these states out, or let each lead to itself by a one on the diagonal."
         )
+    if matrix.max() > _LARGE:  # sums of such numbers may be too large; only ratios matter
+        matrix = matrix / matrix.max()
     return matrix
+
+
+def refuse_negative(matrix: Any, what: str) -> None:
+    """Raise an error that names the lowest entry of a matrix where it is below zero."""
+    if matrix.min() < 0:
+        i, j = np.unravel_index(int(matrix.argmin()), matrix.shape)
+        raise DataError(
+            f"X has {matrix[i, j]} at ({i}, {j}); {what} are zero or more. "
+            "Shift or clip the values first."
+        )
 
 
 def stationary_distribution(P: sparse.csr_array) -> Floats:
