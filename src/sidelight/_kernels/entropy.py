@@ -115,6 +115,33 @@ def add_shared_edges(
                 )
 
 
+@jit
+def add_graphs(
+    indptr, indices, data, other_indptr, other_indices, other_data,
+    out_indptr, out_near, out_weight, out_linked,
+):  # fmt: skip
+    """The sum of two graphs with sorted rows, sums of zero kept; linked: edges of the first.
+
+    out_*: OUT, as long as both. Returns the number of edges.
+    """
+    filled = 0
+    out_indptr[0] = 0
+    for i in range(len(indptr) - 1):
+        s, t = indptr[i], other_indptr[i]
+        s_end, t_end = indptr[i + 1], other_indptr[i + 1]
+        while s < s_end or t < t_end:
+            here = s < s_end and (t == t_end or indices[s] <= other_indices[t])
+            there = t < t_end and (s == s_end or other_indices[t] <= indices[s])
+            out_near[filled] = indices[s] if here else other_indices[t]
+            out_weight[filled] = (data[s] if here else 0.0) + (other_data[t] if there else 0.0)
+            out_linked[filled] = here
+            filled += 1
+            s += here
+            t += there
+        out_indptr[i + 1] = filled
+    return filled
+
+
 # Moving
 
 

@@ -61,6 +61,132 @@ def pair_distances_csr(
 
 
 @jit
+def sort_candidates(candidates, distances):
+    """Sort each row by distance, then by number. Both: IN/OUT, of the same shape."""
+    for i in range(candidates.shape[0]):
+        for c in range(1, candidates.shape[1]):
+            j, d = candidates[i, c], distances[i, c]
+            p = c
+            while p > 0 and (
+                distances[i, p - 1] > d or (distances[i, p - 1] == d and candidates[i, p - 1] > j)
+            ):
+                candidates[i, p], distances[i, p] = candidates[i, p - 1], distances[i, p - 1]
+                p -= 1
+            candidates[i, p], distances[i, p] = j, d
+
+
+# Inverted lists
+
+
+@jit
+def columns_of_lists(X, members, first, columns):
+    """The rows of each list, column after column: list b from d * first[b] on. columns: OUT."""
+    d = X.shape[1]
+    for b in range(len(first) - 1):
+        size = first[b + 1] - first[b]
+        for m in range(size):
+            for c in range(d):
+                columns[d * first[b] + c * size + m] = X[members[first[b] + m], c]
+
+
+@jit
+def distances_to_list(x, columns, out):
+    """Squared distances of a row and the rows of a list, given by its columns. out: OUT."""
+    size = len(out)
+    out[:] = 0.0
+    for c in range(0, len(x), 4):  # a multiple of four: one pass over out for four columns
+        # Views, because indices that might be negative keep the compiler from using vectors.
+        e, f = columns[c * size : (c + 1) * size], columns[(c + 1) * size : (c + 2) * size]
+        g, h = columns[(c + 2) * size : (c + 3) * size], columns[(c + 3) * size : (c + 4) * size]
+        p, q, r, s = x[c], x[c + 1], x[c + 2], x[c + 3]
+        for m in range(size):
+            out[m] += ((e[m] - p) * (e[m] - p) + (f[m] - q) * (f[m] - q)) + (
+                (g[m] - r) * (g[m] - r) + (h[m] - s) * (h[m] - s)
+            )
+
+
+@jit
+def choose_lists(x, centres, guess, distance, some, probes):
+    """The lists whose centres are nearest to a row, the very nearest first. probes: OUT.
+
+    Returns the distance of the last one. A guess of it (from a row nearby) saves time: only lists
+    up to 1.3 times as far are looked at, and more if these are too few. distance, some: scratch,
+    for each list.
+    """
+    distances_to_list(x, centres, distance)
+    n_probes, n_some = len(probes), 0
+    while n_some < n_probes:
+        guess = 1.3 * guess if guess > 0.0 else distance.max()
+        n_some = 0
+        for b in range(len(distance)):
+            if distance[b] <= guess:
+                some[n_some] = b
+                n_some += 1
+    limit = np.partition(distance[some[:n_some]], n_probes - 1)[n_probes - 1]
+    n_chosen = 0
+    for exact in (False, True):  # those at the limit fill what is left
+        for t in range(n_some):
+            b = some[t]
+            if (distance[b] == limit if exact else distance[b] < limit) and n_chosen < n_probes:
+                probes[n_chosen] = b
+                n_chosen += 1
+                if distance[b] < distance[probes[0]]:
+                    probes[n_chosen - 1], probes[0] = probes[0], b
+    return limit
+
+
+@jit
+def scan_list(x, columns, place, nearest, distance, buffer):
+    """Compare a row with a list, and keep the nearest. nearest, distance: IN/OUT, sorted."""
+    k = len(nearest)
+    distances_to_list(x, columns, buffer)
+    worst = distance[k - 1]
+    for m in range(len(buffer)):
+        if buffer[m] < worst:
+            p = k - 1
+            while p > 0 and distance[p - 1] > buffer[m]:
+                distance[p], nearest[p] = distance[p - 1], nearest[p - 1]
+                p -= 1
+            distance[p], nearest[p] = buffer[m], place + m
+            worst = distance[k - 1]
+
+
+@jit
+def scan_lists(X, columns, first, centres, nearest, distance, probes, buffer, some, count, turn):
+    """For each row the nearest rows in some lists, as places in the order of the lists.
+
+    The lists are the ``probes.shape[1]`` with the nearest centres. All rows that look into a list
+    do so one after the other, while it is in the cache; each into its own first, so that few rows
+    come near enough later on. nearest (-1 where missing), distance: OUT. probes, buffer, some,
+    count (zeros), turn: scratch, for the lists of each row, for the longest list or all centres,
+    for each list, for each list and one more, and for each probe.
+    """
+    (n, n_probes), d, n_lists = probes.shape, X.shape[1], len(first) - 1
+    nearest[:] = -1
+    distance[:] = np.inf
+    guess = np.float32(0.0)
+    for i in range(n):
+        guess = choose_lists(X[i], centres, guess, buffer[:n_lists], some, probes[i])
+        b = probes[i, 0]
+        start, end = first[b], first[b + 1]
+        scan_list(X[i], columns[d * start : d * end], start, nearest[i], distance[i],
+                  buffer[: end - start])  # fmt: skip
+        for p in range(1, n_probes):
+            count[probes[i, p] + 1] += 1
+    for b in range(1, len(count)):
+        count[b] += count[b - 1]
+    for i in range(n):
+        for p in range(1, n_probes):
+            turn[count[probes[i, p]]] = i * n_probes + p
+            count[probes[i, p]] += 1
+    for t in range(n * (n_probes - 1)):
+        i, b = turn[t] // n_probes, probes[turn[t] // n_probes, turn[t] % n_probes]
+        start, end = first[b], first[b + 1]
+        scan_list(X[i], columns[d * start : d * end], start, nearest[i], distance[i],
+                  buffer[: end - start])  # fmt: skip
+
+
+@jit
 def spread_to_equal_rows(
     indptr, indices, distances, group, member_indptr, members, k, out_indices, out_distances
 ):

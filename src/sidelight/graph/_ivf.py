@@ -1,20 +1,31 @@
-"""Approximate neighbours of many rows: faiss' inverted lists, tuned by measuring their recall.
+"""Approximate neighbours of many rows: inverted lists around faiss' centres, looked through by us.
+
+A list holds the rows nearest to a centre, and a row is compared with all rows of the lists whose
+centres are nearest to it; how many lists is settled by measuring the recall. faiss finds the
+centres. It would also look through the lists, row by row; ours takes many rows that look into the
+same list at a time, while that list is in the cache, and is five to ten times as fast.
 
 Inverted lists and not a navigable graph (HNSW), whose build depends on the number of threads.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sidelight._kernels import neighbors as kernels
 from sidelight.blocks import n_threads
+from sidelight.blocks._threads import in_order
 
 RECALL = 0.97
-_SAMPLE = 1_000  # rows on which the recall is measured: a standard error below half a per cent
+_SAMPLE = 500  # rows on which the recall is measured: a standard error below half a per cent
 _BATCH = 65_536  # rows between two reports of progress
+_BLOCK = 1_024  # rows that look through the lists together
+
+Singles = NDArray[np.float32]
+Ints = NDArray[np.int64]
 
 
 def ivf_candidates(
@@ -24,7 +35,7 @@ def ivf_candidates(
     *,
     seed: int,
     progress: Callable[[int, int], object] | None = None,
-) -> NDArray[np.int64]:
+) -> Ints:
     """For each query (None: each row of X) the numbers of its nearest rows in X, −1 where missing.
 
     Parameters
@@ -46,59 +57,101 @@ def ivf_candidates(
     """
     mean = X.mean(axis=0, dtype=np.float64)
     rows = _single(X, mean)  # centred: single precision loses digits far from the origin
-    asked = rows if queries is None else _single(queries, mean)
-    found = np.empty((len(asked), n_candidates), dtype=np.int64)
     with _faiss_threads():
-        index = _lists(rows, seed)
-        index.nprobe = _probes(index, rows, asked, n_candidates, seed)
+        lists = _Lists.of(rows, seed)
+        asked = rows if queries is None else _single(queries, mean)
+        # Rows that look into the same lists one after the other.
+        order = (
+            lists.members if queries is None else np.argsort(lists.nearest(asked), kind="stable")
+        )
+        n_probes = lists.probes_needed(rows, asked, n_candidates, seed)
+        found = np.empty((len(asked), n_candidates), dtype=np.int64)
         for start in range(0, len(asked), _BATCH):
-            part = slice(start, start + _BATCH)
-            found[part] = index.search(asked[part], n_candidates)[1]
+            part = order[start : start + _BATCH]
+            found[part] = lists.search(asked[part], n_candidates, n_probes)
             if progress is not None:
                 progress(min(start + _BATCH, len(asked)), len(asked))
     return found
 
 
-def _single(X: NDArray[Any], mean: NDArray[np.float64]) -> NDArray[np.float32]:
-    rows = np.empty(X.shape, dtype=np.float32)
-    return np.subtract(X, mean, out=rows, casting="unsafe")
+def _single(X: NDArray[Any], mean: NDArray[np.float64]) -> Singles:
+    """Centred rows in single precision, with columns of zeros up to a multiple of four."""
+    rows = np.zeros((X.shape[0], -(-X.shape[1] // 4) * 4), dtype=np.float32)
+    np.subtract(X, mean, out=rows[:, : X.shape[1]], casting="unsafe")
+    return rows
 
 
-def _lists(rows: NDArray[np.float32], seed: int) -> Any:
-    """The index: about 4 √n lists around centres that k-means finds on a sample."""
-    import faiss
+class _Lists(NamedTuple):
+    """Rows by the centre that is nearest to them."""
 
-    n, d = rows.shape
-    index = faiss.IndexIVFFlat(faiss.IndexFlatL2(d), d, max(1, min(int(4 * n**0.5), n // 40)))
-    index.cp.seed = seed % 2**31
-    # 50 rows for each centre and ten iterations: more cost seconds and do not change the recall.
-    index.cp.max_points_per_centroid = 50
-    index.cp.min_points_per_centroid = 1
-    index.cp.niter = 10
-    index.train(rows)
-    index.add(rows)
-    return index
+    centres: Any  # a faiss index
+    home: Ints  # the list of each row
+    members: Ints  # rows by list
+    first: Ints  # where a list starts in members
+    columns: Singles  # the rows of each list, column by column
+    centre_columns: Singles
 
+    @classmethod
+    def of(cls, rows: Singles, seed: int) -> "_Lists":
+        """About 4 √n lists around centres that k-means finds on a sample."""
+        import faiss
 
-def _probes(
-    index: Any, rows: NDArray[np.float32], asked: NDArray[np.float32], k: int, seed: int
-) -> int:
-    """How many lists to look through, so that the recall on a sample of queries is enough."""
-    import faiss
+        n, d = rows.shape
+        n_lists = max(1, min(int(4 * n**0.5), n // 40))
+        # 50 rows for each centre and ten iterations: more cost seconds and do not change the
+        # recall.
+        means = faiss.Kmeans(
+            d, n_lists, niter=10, seed=seed % 2**31, max_points_per_centroid=50,
+            min_points_per_centroid=1,
+        )  # fmt: skip
+        means.train(rows)
+        home = means.index.search(rows, 1)[1][:, 0]
+        members = np.argsort(home, kind="stable")
+        first = np.concatenate([[0], np.cumsum(np.bincount(home, minlength=n_lists))])
+        columns = np.empty(n * d, dtype=np.float32)
+        kernels.columns_of_lists(rows, members, first, columns)
+        centre_columns = means.index.reconstruct_n(0, n_lists).T.ravel()
+        return cls(means.index, home, members, first, columns, centre_columns)
 
-    chosen = np.random.default_rng(seed).permutation(len(asked))[:_SAMPLE]
-    sample = np.ascontiguousarray(asked[np.sort(chosen)])
-    flat = faiss.IndexFlatL2(rows.shape[1])
-    flat.add(rows)
-    # By distance and not by number: which of several equally near rows is found does not matter.
-    farthest = flat.search(sample, k)[0][:, -1:] * (1 + 1e-5)
-    n_probes = 2
-    while n_probes < index.nlist:
-        index.nprobe = n_probes
-        if (index.search(sample, k)[0] <= farthest).mean() >= RECALL:
-            return n_probes
-        n_probes += max(1, n_probes // 2)
-    return int(index.nlist)
+    def nearest(self, asked: Singles) -> Ints:
+        """The list of each row."""
+        nearest: Ints = self.centres.search(asked, 1)[1][:, 0]
+        return nearest
+
+    def probes_needed(self, rows: Singles, asked: Singles, k: int, seed: int) -> int:
+        """How many lists to look through, so that the recall on a sample of queries is enough."""
+        import faiss
+
+        chosen = np.random.default_rng(seed).permutation(len(asked))[:_SAMPLE]
+        sample = np.ascontiguousarray(asked[np.sort(chosen)])
+        flat = faiss.IndexFlatL2(rows.shape[1])
+        flat.add(rows)
+        wanted = self.home[flat.search(sample, k)[1]]
+        by_distance = self.centres.search(sample, self.centres.ntotal)[1]
+        rank = np.empty_like(by_distance)
+        everyone = np.broadcast_to(np.arange(rank.shape[1]), rank.shape)
+        np.put_along_axis(rank, by_distance, everyone, axis=1)
+        ranks = np.sort(np.take_along_axis(rank, wanted, axis=1), axis=None)
+        return int(ranks[int(np.ceil(RECALL * len(ranks))) - 1]) + 1
+
+    def search(self, asked: Singles, k: int, n_probes: int) -> Ints:
+        """The k nearest rows in the n_probes nearest lists of each query, the nearest first."""
+        found = np.empty((len(asked), k), dtype=np.int64)
+        longest = max(int(np.diff(self.first).max()), len(self.first) - 1)
+
+        def block(number: int) -> None:
+            part = slice(number * _BLOCK, (number + 1) * _BLOCK)
+            n = len(asked[part])
+            kernels.scan_lists(
+                asked[part], self.columns, self.first, self.centre_columns, found[part],
+                np.empty((n, k), dtype=np.float32), np.empty((n, n_probes), dtype=np.int64),
+                np.empty(longest, dtype=np.float32), np.empty(len(self.first), dtype=np.int64),
+                np.zeros(len(self.first), dtype=np.int64), np.empty(n * n_probes, dtype=np.int64),
+            )  # fmt: skip
+
+        for _ in in_order(block, -(-len(asked) // _BLOCK)):
+            pass
+        return np.where(found < 0, -1, self.members[found])
 
 
 @contextmanager

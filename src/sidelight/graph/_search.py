@@ -419,7 +419,7 @@ def _by_distance(
     queries: _Rows, rows: _Rows, asked_rows: Ints, candidates: Ints, asked: _Rows | None
 ) -> tuple[Ints, Floats]:
     """Candidates sorted by exact distance, then by number; the row itself and −1 go to the end."""
-    candidates = np.sort(candidates, axis=1)
+    candidates = candidates.copy()
     i = np.repeat(asked_rows, candidates.shape[1])
     j = candidates.ravel()
     missing = j < 0
@@ -428,8 +428,8 @@ def _by_distance(
     distances = queries.distances_to(rows, i, np.maximum(j, 0))
     distances[missing] = np.inf
     distances = distances.reshape(candidates.shape)
-    order = np.argsort(distances, axis=1, kind="stable")
-    return np.take_along_axis(candidates, order, 1), np.take_along_axis(distances, order, 1)
+    kernels.sort_candidates(candidates, distances)
+    return candidates, distances
 
 
 # The answer

@@ -20,6 +20,9 @@ Ints = NDArray[np.int64]
 
 # A change of the objective smaller than this is rounding: sums of a million terms of size one.
 SMALLEST = 1e-12
+# A round that gains less than this part of the objective is the last one: on nine data sets another
+# one gained 0.02 % at most, and mostly nothing.
+_ROUND = 1e-4
 
 
 class Ties(NamedTuple):
@@ -118,21 +121,15 @@ def _both_graphs(data: sparse.csr_array, relation: sparse.csr_array) -> tuple[An
             data.data.astype(np.float64),
             np.ones(data.nnz, dtype=np.bool_),
         )
-    parts = [g.tocoo() for g in (data, relation)]
-    row = np.concatenate([p.row for p in parts])
-    col = np.concatenate([p.col for p in parts])
-    value = np.concatenate([p.data for p in parts])
-    both = sparse.coo_array((value, (row, col)), shape=data.shape).tocsr()
-    flag = np.concatenate([np.ones(parts[0].nnz), np.zeros(parts[1].nnz)])
-    linked = sparse.coo_array((flag, (row, col)), shape=data.shape).tocsr()
-    both.sort_indices()
-    linked.sort_indices()
-    return (
-        both.indptr.astype(np.int64),
-        both.indices.astype(np.int32),
-        both.data,
-        linked.data > 0,
-    )
+    relation = sparse.csr_array(relation)
+    relation.sort_indices()
+    both = (data.indptr, data.indices, data.data, relation.indptr, relation.indices, relation.data)
+    indptr = np.empty(data.shape[0] + 1, dtype=np.int64)
+    room = data.nnz + relation.nnz
+    near = np.empty(room, dtype=np.int32)
+    weight, linked = np.empty(room), np.empty(room, dtype=np.bool_)
+    n_edges = entropy.add_graphs(*both, indptr, near, weight, linked)
+    return indptr, near[:n_edges], weight[:n_edges], linked[:n_edges]
 
 
 def _cut_between_groups(n: int, group: Ints, amount: Floats, ties: Ties) -> Floats:
@@ -482,7 +479,7 @@ def improve(
     max_rounds: int = 10,
     each_round: Callable[[], object] | None = None,
 ) -> Moved:
-    """Move blocks of rows that belong together, then single rows, in rounds until nothing gains.
+    """Move blocks of rows that belong together, then single rows, in rounds until little gains.
 
     A row alone cannot leave a group of a hundred that are held together by must-links, and so the
     paper's search ends with far too many modules when there are many constraints.
@@ -521,7 +518,7 @@ def improve(
             labels = new
         gained, value = value - new_value, min(value, new_value)
         history.append(value)
-        if (each_round is not None and each_round()) or gained <= SMALLEST:
+        if (each_round is not None and each_round()) or gained <= _ROUND * abs(value):
             break
     return Moved(labels, history)
 
