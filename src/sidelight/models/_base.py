@@ -2,6 +2,7 @@
 
 import platform
 from dataclasses import replace
+from functools import cache
 from importlib.metadata import version
 from typing import Any, ClassVar, Literal, Self
 
@@ -114,11 +115,17 @@ class SideClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
                 "threads": n_threads(),
                 "versions": {
                     "python": platform.python_version(),
-                    **{p: version(p) for p in ("sidelight", "numpy", "scipy", "scikit-learn")},
+                    **_versions(),
                 },
             },
         )
         return self
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """Looked up once: that reads files, and takes milliseconds."""
+    return {p: version(p) for p in ("sidelight", "numpy", "scipy", "scikit-learn")}
 
 
 def _short(value: Any) -> Any:
