@@ -98,8 +98,7 @@ class _Lists(NamedTuple):
 
         n, d = rows.shape
         n_lists = max(1, min(int(4 * n**0.5), n // 40))
-        # 50 rows for each centre and ten iterations: more cost seconds and do not change the
-        # recall.
+        # 50 rows for each centre and ten iterations: more takes seconds and does not find more.
         means = faiss.Kmeans(
             d, n_lists, niter=10, seed=seed % 2**31, max_points_per_centroid=50,
             min_points_per_centroid=1,

@@ -74,7 +74,9 @@ def nearest_neighbors(
         ``n_neighbors``; the search is then always exact.
     method : {"auto", "exact", "ivf"}, default="auto"
         Exact search by scikit-learn, or faiss' inverted lists with a recall of 97 % or more on a
-        sample. "auto" is exact up to 20,000 rows, up to 4 features, and for sparse data.
+        sample. "auto" is exact up to 20,000 rows, up to 4 features, and for sparse data, for which
+        time then grows with the square of the rows: a projection to few columns first
+        (TruncatedSVD) is faster, and changes the distances, which is for you to decide.
     random_state : int, default=0
         Seed of the inverted lists.
     progress : callable, optional

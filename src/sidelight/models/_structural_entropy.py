@@ -129,12 +129,16 @@ class StructuralEntropyClustering(EntropyGraphModel):
     kinds. Labels become must-links inside a class and cannot-links between classes. Repeating a
     statement does not make it count more; of different weights the largest counts.
 
-    How many clusters are found depends on the graph: more neighbours, fewer clusters. The sparse
-    graph of many rows falls into many small modules: give ``n_clusters`` if you know it.
+    How many clusters are found depends on the graph: they come out at about twice as many rows as
+    ``n_neighbors`` (2.6 to 1.8 times on the digits, for 9 to 60 neighbours), because in a sparser
+    graph smaller modules hold together, and a better search finds more of them. If you do not know
+    ``n_clusters`` but have an idea of how large clusters are, give half of that as ``n_neighbors``.
 
-    Beyond 20,000 rows neighbours are approximate, the search starts from single rows and groups
-    instead of trying a merger of every pair first, and ends after one round. Time grows with the
-    number of edges.
+    Up to 20,000 rows the objective is never above that of the published merging and moving, which
+    is one of the starts. Beyond, merging is left out (at 100,000 rows it had not ended after minutes): the
+    search starts from single rows and groups, and ends after one round. Neighbours are then
+    approximate, unless the data are sparse: those are compared with all others, block by block,
+    in a time that grows with the square of the rows. Otherwise time grows with the edges.
 
     References
     ----------
