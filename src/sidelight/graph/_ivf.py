@@ -3,7 +3,7 @@
 A list holds the rows nearest to a centre, and a row is compared with all rows of the lists whose
 centres are nearest to it; how many lists is settled by measuring the recall. faiss finds the
 centres. It would also look through the lists, row by row; ours takes many rows that look into the
-same list at a time, while that list is in the cache, and is five to ten times as fast.
+same list at a time, while that list is in the cache: 5 instead of 12 s at 100,000 rows.
 
 Inverted lists and not a navigable graph (HNSW), whose build depends on the number of threads.
 """

@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 
 # A change of the objective smaller than this is rounding: sums of a million terms of size one.
 SMALLEST = 1e-12
-# A round that gains less than this part of the objective is the last one: on nine data sets another
+# A round that gains less than this part of the objective is the last one: on six data sets another
 # one gained 0.02 % at most, and mostly nothing.
 _ROUND = 1e-4
 

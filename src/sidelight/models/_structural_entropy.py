@@ -129,10 +129,9 @@ class StructuralEntropyClustering(EntropyGraphModel):
     kinds. Labels become must-links inside a class and cannot-links between classes. Repeating a
     statement does not make it count more; of different weights the largest counts.
 
-    How many clusters are found depends on the graph: they come out at about twice as many rows as
-    ``n_neighbors`` (2.6 to 1.8 times on the digits, for 9 to 60 neighbours), because in a sparser
-    graph smaller modules hold together, and a better search finds more of them. If you do not know
-    ``n_clusters`` but have an idea of how large clusters are, give half of that as ``n_neighbors``.
+    How many clusters are found depends on the graph: more neighbours, fewer and larger clusters
+    (on the digits 77 with 9 neighbours, 29 with 30, 17 with 60). There is no number that suits all
+    data: give ``n_clusters`` if you know it, or try several ``n_neighbors``.
 
     Up to 20,000 rows merging as published is one of the starts, so that the objective is never
     above that of merging alone; on the nine data sets of the paper it is also below that of merging
@@ -327,7 +326,7 @@ class StructuralEntropyClustering(EntropyGraphModel):
                     "moving rows had not ended after 300 sweeps.", ConvergenceWarning, stacklevel=4
                 )
             return search.Moved(moved.labels, [value, *moved.history])
-        # Of many rows the first round gains most: at 100,000, 0.9 % of L, later ones 0.1 and 0.03.
+        # Of many rows the first round gains most: at 100,000, 0.9 % of L, later ones 0.1 and 0.02.
         rounds = 10 if level.n_nodes <= EXACT_ROWS else 1
         return search.improve(
             level, labels, groups, order=order, fixed=fixed, max_rounds=rounds, each_round=task.step
