@@ -15,6 +15,7 @@ from sidelight import (
     PartitionLevelKMeans,
     SideInformation,
     StructuralEntropyClustering,
+    StructuralEntropyTree,
 )
 from sidelight.blocks import BLOCK_ROWS, is_dask
 from sidelight.exceptions import DataError
@@ -217,7 +218,14 @@ def test_chunks_have_to_be_known_and_rows_whole(data):
         fitted(MODELS["kmeans"], chunked, side).predict(chunked[:, :3])
 
 
-@pytest.mark.parametrize("model", [StructuralEntropyClustering(3), MarkovAggregation(3)])
+@pytest.mark.parametrize(
+    "model", [StructuralEntropyClustering(3), StructuralEntropyTree(3), MarkovAggregation(3)]
+)
 def test_graph_models_say_what_to_do_instead(model, data):
     with pytest.raises(DataError, match="Condense the rows first.*cluster_centers_"):
         model.fit(da.from_array(data[0], chunks=(BLOCK_ROWS, 4)))
+
+
+def test_a_batch_of_a_stream_is_in_memory(data):
+    with pytest.raises(DataError, match="partial_fit takes a batch in the memory"):
+        BayesianMixture(3).partial_fit(da.from_array(data[0], chunks=(BLOCK_ROWS, 4)))
