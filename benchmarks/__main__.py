@@ -47,25 +47,32 @@ def run(path: Path, folder: Path, sizes: list[int] | None, repeats: int, made_by
     console = Console(soft_wrap=True, highlight=False, markup=False)
     module = load(path)
     name = path.stem.removeprefix("bench_")
+    folder.mkdir(parents=True, exist_ok=True)
+    title = f"# {name}\n\n{(module.__doc__ or '').strip()}\n\n{made_by}\n"
     rows: list[Row] = []
     targets: list[Row] = []
     for case, found in zip(module.CASES, measure(path, sizes=sizes, repeats=repeats), strict=True):
-        if found:
-            rows += found
-            targets += judge(case, found)
-            console.print(f"{name}: {case.name}\n{as_markdown(found, SHOWN[1:])}")
-    page = f"# {name}\n\n{(module.__doc__ or '').strip()}\n\n{made_by}\n{as_markdown(rows, SHOWN)}"
-    if targets:
-        verdict = f"## Targets\n\n{as_markdown(targets, list(targets[0]))}"
-        console.print(verdict)
-        page += f"\n{verdict}"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.csv").write_text(as_csv(rows))
+        if not found:
+            continue
+        rows += found
+        targets += judge(case, found)
+        console.print(f"{name}: {case.name}\n{as_markdown(found, SHOWN[1:])}")
+        # After every case: what hours have measured is not lost with the last minute.
+        (folder / f"{name}.csv").write_text(as_csv(rows))
+        (folder / f"{name}.md").write_text(title + as_markdown(rows, SHOWN) + _verdict(targets))
+    if not rows:
+        console.print(f"{name}: none of its sizes is asked for")
+        return
+    console.print(_verdict(targets))
     if hasattr(module, "picture"):
         module.picture(rows, folder / f"{name}.png")
-        page += f"\n![{name}]({name}.png)\n"
-    (folder / f"{name}.md").write_text(page)
+        with (folder / f"{name}.md").open("a") as page:
+            page.write(f"\n![{name}]({name}.png)\n")
     console.print(f"written to {folder / name}.*")
+
+
+def _verdict(targets: Sequence[Row]) -> str:
+    return f"\n## Targets\n\n{as_markdown(targets, list(targets[0]))}" if targets else ""
 
 
 def _made_by(command: str) -> str:

@@ -96,6 +96,7 @@ OURS = {
         "AnnotatedGaussianMixture", n_clusters=K, n_init=1, n_generations=0
     ),
     "StructuralEntropyClustering": ours("StructuralEntropyClustering", n_clusters=K),
+    "StructuralEntropyTree": ours("StructuralEntropyTree", n_clusters=K),
     "MarkovAggregation": ours("MarkovAggregation", n_clusters=K),
 }
 

@@ -205,6 +205,30 @@ def test_the_page_has_the_rows_and_the_targets(tmp_path, capsys):
     assert float(row["ratio"]) > 2
 
 
+def test_a_run_that_is_broken_off_leaves_the_cases_before(tmp_path, monkeypatch):
+    path = tmp_path / "bench_toy.py"
+    path.write_text(TOY + "\nCASES = [case('x'), case('y')]\n")
+
+    def broken_off(*args, **options):
+        yield next(measure(*args, **options))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("benchmarks.__main__.measure", broken_off)
+    with pytest.raises(KeyboardInterrupt):
+        run(path, tmp_path / "out", None, 1, "Made by hand.")
+    assert "| x | 1,000 |" in (tmp_path / "out" / "toy.md").read_text()
+    (row,) = csv.DictReader(io.StringIO((tmp_path / "out" / "toy.csv").read_text()))
+    assert row["case"] == "x"
+
+
+def test_sizes_that_no_case_has_leave_no_page(tmp_path, capsys):
+    path = tmp_path / "bench_toy.py"
+    path.write_text(TOY + "\nCASES = [case('x')]\n")
+    run(path, tmp_path / "out", [7], 1, "Made by hand.")
+    assert "toy: none of its sizes is asked for" in capsys.readouterr().out
+    assert not list((tmp_path / "out").iterdir())
+
+
 @pytest.mark.parametrize(
     "path",
     sorted((Path(__file__).parents[2] / "benchmarks").glob("bench_*.py")),
