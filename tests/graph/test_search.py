@@ -73,6 +73,22 @@ def test_ties_go_to_the_lowest_number():
     assert lists(nearest_neighbors(grid, 3)) == lowest_first(D, 3)
 
 
+@pytest.mark.parametrize("shift", [0.0, 1e4])
+def test_rows_that_single_precision_cannot_tell_apart_are_found_by_exact_distances(shift):
+    rng = np.random.default_rng(0)
+    X = np.zeros((120, 20))
+    X[:, 0] = 1.0
+    X[:, 1:] = 1e-5 * rng.normal(size=(120, 19))
+    X[0] = 1e6  # one row far away must not blur all others
+    D = all_distances(X, X)
+    np.fill_diagonal(D, np.inf)
+    found = nearest_neighbors(X + shift, 4)
+    expected = nearest_neighbors(X + shift, 119)  # nobody is left out: nothing to get wrong
+    assert lists(found) == [line[:4] for line in lists(expected)]
+    if not shift:
+        assert lists(found) == lowest_first(D, 4)
+
+
 def test_ties_can_all_be_kept():
     X = np.array([[0.0], [1.0], [-1.0], [2.0], [10.0]])
     assert lists(nearest_neighbors(X, 1, ties="keep")) == [[1, 2], [0, 3], [0], [1], [3]]
@@ -204,6 +220,14 @@ def test_distances_of_pairs_and_the_largest_of_all(metric, is_sparse, monkeypatc
     np.testing.assert_allclose(largest_distance(given, metric=metric), D.max(), rtol=1e-9)
     monkeypatch.setattr(search, "EXACT_ROWS", 10)  # a bound, when all pairs are too many
     assert largest_distance(given, metric=metric) >= D.max() * (1 - 1e-12)
+
+
+def test_the_farthest_rows_or_rows_far_enough_apart():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3)) ** 3
+    assert largest_distance(X) == pytest.approx(all_distances(X, X).max(), rel=1e-12)
+    enough = largest_distance(X, enough=1.0)
+    assert 1.0 <= enough <= all_distances(X, X).max() * (1 + 1e-12)
 
 
 def test_rows_of_zeros_are_at_cosine_distance_one():

@@ -18,10 +18,10 @@ with the amounts of modules in a hash table.
 
 import numpy as np
 
-from sidelight._kernels._jit import jit
+from sidelight._kernels._jit import inlined, jit, part
 
 
-@jit
+@inlined
 def cost(volume, cut, log_total, floor):
     """f(V, c) of one module."""
     if volume < floor:  # rows without neighbours, or no row at all
@@ -33,7 +33,7 @@ def cost(volume, cut, log_total, floor):
 # The hash table: (module, group) -> place; open addressing, a free slot has key -1
 
 
-@jit
+@inlined
 def slot_of(keys, module, group, n_groups):
     """Where the key is, or where it would go."""
     key = module * n_groups + group
@@ -44,7 +44,7 @@ def slot_of(keys, module, group, n_groups):
     return slot
 
 
-@jit
+@inlined
 def put_amount(keys, held, module, group, n_groups, change):
     """Change what a module holds of a group; returns 1 if the key is new."""
     slot = slot_of(keys, module, group, n_groups)
@@ -67,7 +67,7 @@ def fill_table(owner, group, amount, n_groups, labels, keys, held):
     return n_keys
 
 
-@jit
+@part
 def shared_with_module(
     owner, group, amount, tie_indptr, tie_group, tie, v, module, n_groups, keys, held
 ):
@@ -142,6 +142,13 @@ def add_graphs(
     return filled
 
 
+@jit
+def module_costs(volume, cut, log_total, floor, costs):
+    """f(V, c) of every module. costs: OUT."""
+    for x in range(len(volume)):
+        costs[x] = cost(volume[x], cut[x], log_total, floor)
+
+
 # Moving
 
 
@@ -177,7 +184,7 @@ def move_nodes(
     indptr, near, weight, linked, volume, cut, owner, group, amount, tie_indptr, tie_group, tie,
     self_shared, order, fence, home, log_total, floor, smallest, everywhere, may_open, may_empty,
     only_single,
-    labels, module_volume, module_cut, module_size, active, keys, held,
+    labels, module_volume, module_cut, module_size, module_cost, active, keys, held,
     common, touched, free,
 ):  # fmt: skip
     """Move each active node, in the given order, to its best module: one sweep.
@@ -229,10 +236,10 @@ def move_nodes(
         left_cut = module_cut[x] - cut[v] + 2.0 * own
         if module_size[x] == 1:
             left_volume = left_cut = 0.0
-        stay = cost(module_volume[x], module_cut[x], log_total, floor)
-        stay -= cost(left_volume, left_cut, log_total, floor)
+        left_cost = cost(left_volume, left_cut, log_total, floor)
+        stay = module_cost[x] - left_cost
         best, best_gain = x, smallest
-        best_volume = best_cut = 0.0
+        best_volume = best_cut = best_cost = 0.0
         n_candidates = n_touched
         if everywhere:
             n_candidates += len(module_volume)
@@ -262,11 +269,11 @@ def move_nodes(
             n_tests += 1
             new_volume = module_volume[y] + volume[v]
             new_cut = module_cut[y] + cut[v] - 2.0 * shared
-            gain = stay + cost(module_volume[y], module_cut[y], log_total, floor)
-            gain -= cost(new_volume, new_cut, log_total, floor)
+            new_cost = cost(new_volume, new_cut, log_total, floor)
+            gain = stay + module_cost[y] - new_cost
             if gain > best_gain or (gain == best_gain and best != x and y < best):
                 best, best_gain = y, gain
-                best_volume, best_cut = new_volume, new_cut
+                best_volume, best_cut, best_cost = new_volume, new_cut, new_cost
         for t in range(n_touched):
             common[touched[t]] = 0.0
         if best == x:
@@ -274,8 +281,9 @@ def move_nodes(
         if module_size[best] == 0:
             n_free -= 1
             module_fence[best] = fence[v]
-        module_volume[x], module_cut[x] = left_volume, left_cut
+        module_volume[x], module_cut[x], module_cost[x] = left_volume, left_cut, left_cost
         module_volume[best], module_cut[best] = best_volume, best_cut
+        module_cost[best] = best_cost
         module_size[x] -= 1
         module_size[best] += 1
         if module_size[x] == 0:
@@ -314,22 +322,27 @@ def find_homes(owner, group, amount, n_groups, labels, keys, held, home, most):
 
 @jit
 def aggregate_edges(
-    indptr, near, weight, linked, labels, members, member_indptr,
-    out_indptr, out_near, out_weight, out_linked, common, joined, touched,
+    indptr, near, weight, linked, volume, cut, labels, members, member_indptr,
+    out_indptr, out_near, out_weight, out_linked, out_volume, out_cut, common, joined, touched,
 ):  # fmt: skip
-    """Edges between modules, rows not sorted. Returns their number.
+    """Edges between modules, rows not sorted, and what modules have of both graphs' edges.
 
-    out_*: OUT, as long as the edges. common, joined (zeros), touched: scratch, one per module.
+    out_*: OUT, as long as the edges, or one per module; the cuts are those without what nodes of a
+    module have in common between groups. common, joined (zeros), touched: scratch, one per module.
+    Returns the number of edges.
     """
     filled = 0
     out_indptr[0] = 0
     for x in range(len(member_indptr) - 1):
         n_touched = 0
+        out_volume[x] = out_cut[x] = 0.0
         for m in range(member_indptr[x], member_indptr[x + 1]):
             v = members[m]
+            inside = 0.0
             for e in range(indptr[v], indptr[v + 1]):
                 y = labels[near[e]]
                 if y == x:
+                    inside += weight[e]
                     continue
                 if joined[y] == 0:
                     joined[y] = 1
@@ -338,6 +351,8 @@ def aggregate_edges(
                 common[y] += weight[e]
                 if linked[e]:
                     joined[y] = 2
+            out_volume[x] += volume[v]
+            out_cut[x] += cut[v] - inside
         for t in range(n_touched):
             y = touched[t]
             out_near[filled] = y
@@ -347,4 +362,30 @@ def aggregate_edges(
             common[y] = 0.0
             joined[y] = 0
         out_indptr[x + 1] = filled
+    return filled
+
+
+@jit
+def aggregate_entries(
+    owner, group, amount, members, member_indptr, out_owner, out_group, out_amount, place
+):
+    """What modules hold of each group. Returns the number of entries.
+
+    out_owner, out_group, out_amount: OUT, the last two as long as the entries. place (-1): scratch,
+    one per group.
+    """
+    filled = 0
+    out_owner[0] = 0
+    for x in range(len(member_indptr) - 1):
+        first = filled
+        for m in range(member_indptr[x], member_indptr[x + 1]):
+            v = members[m]
+            for e in range(owner[v], owner[v + 1]):
+                g = group[e]
+                if place[g] < first:  # from a module before, or from none
+                    place[g] = filled
+                    out_group[filled], out_amount[filled] = g, 0.0
+                    filled += 1
+                out_amount[place[g]] += amount[e]
+        out_owner[x + 1] = filled
     return filled

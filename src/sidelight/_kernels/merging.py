@@ -1,18 +1,23 @@
 """Greedy merging of modules, best pair first, for the structural entropy of a partition.
 
 Every module knows its best partner, and a heap over the modules knows the best of all. A merge
-builds one row from two, renames the merged module in the rows of its neighbours, and looks again at
-the pairs that changed. Rows lie in one pool; they only ever shrink in total, so that a pool with
-some room to spare is compacted now and then and never grows. Arrays are named as in ``entropy``.
+builds one row from two and changes its ends in the rows of the neighbours: every entry knows its
+twin, the same edge in the row of the other module. Where the best partner of a module got worse,
+what it was worth stays as a bound, and the module looks again only when that comes to the top of
+the heap. Rows lie in one pool; they only ever shrink in total, so that a pool with some room to
+spare is compacted now and then and never grows. Arrays are named as in ``entropy``.
 """
 
 import numpy as np
 
-from sidelight._kernels._jit import jit
+from sidelight._kernels._jit import inlined, jit, part
 from sidelight._kernels.entropy import cost, slot_of
 
+NOBODY = -1  # no partner gains enough
+UNKNOWN = -2  # some partner that gains at most what is noted
 
-@jit
+
+@inlined
 def pair_gain(x, y, weight, volume, cut, costs, log_total, floor, stretching):
     """How much the sum of costs falls if x and y merge, or if they get a node of their own."""
     both_volume, both_cut = volume[x] + volume[y], cut[x] + cut[y] - 2.0 * weight
@@ -24,21 +29,24 @@ def pair_gain(x, y, weight, volume, cut, costs, log_total, floor, stretching):
     return costs[x] + costs[y] - cost(both_volume, both_cut, log_total, floor)
 
 
-@jit
+@inlined
 def comes_before(x, y, sign, gain, partner, name):
-    """Whether the best pair of module x goes before that of y: by sign, gain, lowest names."""
+    """Whether the best pair of module x goes before that of y: by sign, gain, lowest names.
+
+    Of equals the one that has to look again is first, since it may find the lower name.
+    """
     if sign[x] != sign[y]:
         return sign[x] > sign[y]
     if gain[x] != gain[y]:
         return gain[x] > gain[y]
     if partner[x] < 0 or partner[y] < 0:
-        return False
+        return partner[x] == UNKNOWN and partner[y] != UNKNOWN
     low_x, high_x = min(name[x], name[partner[x]]), max(name[x], name[partner[x]])
     low_y, high_y = min(name[y], name[partner[y]]), max(name[y], name[partner[y]])
     return low_x < low_y or (low_x == low_y and high_x < high_y)
 
 
-@jit
+@part
 def sink(place, heap, where, sign, gain, partner, name):
     """Move the module at this place of the heap down, below all that come before it."""
     x = heap[place]
@@ -59,7 +67,7 @@ def sink(place, heap, where, sign, gain, partner, name):
     where[x] = place
 
 
-@jit
+@part
 def settle(place, heap, where, sign, gain, partner, name):
     """Put the module at this place of the heap where it belongs, up or down."""
     x = heap[place]
@@ -75,7 +83,27 @@ def settle(place, heap, where, sign, gain, partner, name):
     sink(place, heap, where, sign, gain, partner, name)
 
 
-@jit
+@inlined
+def sign_of(ties, must_first):
+    """What the statements about two modules say, where these go before gains."""
+    if not must_first:
+        return 0
+    return 1 if ties > 0 else (-1 if ties < 0 else 0)
+
+
+@inlined
+def offer(x, y, new_sign, new_gain, lowest, name, sign, gain, partner):
+    """Make y the partner of x if that is better than what x has. Returns whether it is."""
+    better = new_sign > sign[x] or (new_sign == sign[x] and new_gain > gain[x])
+    if new_sign == sign[x] and new_gain == gain[x] and partner[x] >= 0:
+        better = name[y] < name[partner[x]]
+    if better and new_gain >= lowest:
+        sign[x], gain[x], partner[x] = new_sign, new_gain, y
+        return True
+    return False
+
+
+@part
 def find_best(
     x, start, length, near, weight, linked, relation, must_first,
     volume, cut, costs, name, log_total, floor, stretching, lowest, sign, gain, partner,
@@ -84,25 +112,16 @@ def find_best(
 
     sign, gain, partner: OUT.
     """
-    sign[x], gain[x], partner[x] = -2, -np.inf, -1
+    sign[x], gain[x], partner[x] = -2, -np.inf, NOBODY
     for e in range(start[x], start[x] + length[x]):
-        if not linked[e]:
-            continue
-        y = near[e]
-        new_gain = pair_gain(x, y, weight[e], volume, cut, costs, log_total, floor, stretching)
-        if not new_gain >= lowest:
-            continue
-        new_sign = 0
-        if must_first:
-            new_sign = 1 if relation[e] > 0 else (-1 if relation[e] < 0 else 0)
-        better = new_sign > sign[x] or (new_sign == sign[x] and new_gain > gain[x])
-        if new_sign == sign[x] and new_gain == gain[x]:
-            better = name[y] < name[partner[x]]
-        if better:
-            sign[x], gain[x], partner[x] = new_sign, new_gain, y
+        if linked[e]:
+            y = near[e]
+            new_gain = pair_gain(x, y, weight[e], volume, cut, costs, log_total, floor, stretching)
+            new_sign = sign_of(relation[e] if must_first else 0.0, must_first)
+            offer(x, y, new_sign, new_gain, lowest, name, sign, gain, partner)
 
 
-@jit
+@part
 def shared_by_modules(
     x, y, head, following, entry_group, entry_amount, n_entries,
     tie_indptr, tie_group, tie, n_groups, keys, entry,
@@ -124,7 +143,7 @@ def shared_by_modules(
     return total
 
 
-@jit
+@part
 def unite_entries(
     x, y, head, following, entry_group, entry_amount, n_entries, n_groups, keys, entry
 ):
@@ -149,7 +168,7 @@ def unite_entries(
     return n_new
 
 
-@jit
+@part
 def rebuild_keys(head, following, entry_group, n_groups, keys, entry):
     """Forget the keys of modules that are gone. Returns the number of keys."""
     keys[:] = -1
@@ -166,7 +185,31 @@ def rebuild_keys(head, following, entry_group, n_groups, keys, entry):
 
 
 @jit
-def compact(start, length, near, weight, linked, relation, by_start):
+def find_twins(start, length, near, twin, at):
+    """For each entry the same edge in the row of its other end; rows are sorted. twin: OUT.
+
+    at: scratch, one for each row.
+    """
+    at[:] = start
+    for x in range(len(start)):
+        for e in range(start[x], start[x] + length[x]):
+            y = near[e]
+            twin[e] = at[y]  # rows that come one after the other stand so in every other row
+            at[y] += 1
+
+
+@inlined
+def move_entry(old, new, near, weight, linked, relation, twin):
+    """Put an entry of the pool in another place."""
+    near[new], weight[new], linked[new] = near[old], weight[old], linked[old]
+    if len(relation):
+        relation[new] = relation[old]
+    twin[new] = twin[old]
+    twin[twin[new]] = new
+
+
+@part
+def compact(start, length, near, weight, linked, relation, twin, by_start):
     """Close the gaps in the pool; by_start: modules in the order of their rows. Returns its end."""
     end = 0
     for k in range(len(by_start)):
@@ -174,59 +217,106 @@ def compact(start, length, near, weight, linked, relation, by_start):
         s = start[x]
         start[x] = end
         for e in range(s, s + length[x]):
-            near[end] = near[e]
-            weight[end] = weight[e]
-            linked[end] = linked[e]
-            if len(relation):
-                relation[end] = relation[e]
+            if e != end:
+                move_entry(e, end, near, weight, linked, relation, twin)
             end += 1
     return end
 
 
-@jit
-def place_of(near, low, high, y):
-    """The first place in near[low:high], sorted, that is not below y."""
-    while low < high:
-        middle = (low + high) // 2
-        if near[middle] < y:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+@part
+def unite_rows(x, y, start, length, near, weight, linked, relation, twin, end, place):
+    """Build the row of x and y together at the end of the pool, and call x y in all other rows.
 
-
-@jit
-def rename(z, x, y, new_weight, new_linked, new_relation, start, length, near, weight, linked,
-           relation):  # fmt: skip
-    """In the row of z, replace x and y by y alone, in its place."""
-    first = start[z]
-    last = first + length[z]
-    gone = place_of(near, first, last, x)
-    here = place_of(near, first, last, y)
-    has_x = gone < last and near[gone] == x
-    has_y = here < last and near[here] == y
-    if has_x and has_y:
-        for e in range(gone, last - 1):
-            near[e], weight[e], linked[e] = near[e + 1], weight[e + 1], linked[e + 1]
-            if len(relation):
-                relation[e] = relation[e + 1]
+    Entries that both had become one. place (-1): scratch, one for each module; OUT: -2 for what
+    both had, and for what y alone had its place. Returns the weight between x and y, the end of
+    the entries of y, and the end of all.
+    """
+    between = 0.0
+    for e in range(start[y], start[y] + length[y]):
+        if near[e] == x:
+            between = weight[e]
+            continue
+        move_entry(e, end, near, weight, linked, relation, twin)
+        place[near[e]] = end
+        end += 1
+    end_of_y = end
+    for e in range(start[x], start[x] + length[x]):
+        z = near[e]
+        if z == y:
+            continue
+        here = place[z]
+        if here < 0:
+            move_entry(e, end, near, weight, linked, relation, twin)
+            near[twin[end]] = y
+            end += 1
+            continue
+        place[z] = -2
+        weight[here] += weight[e]
+        linked[here] = linked[here] or linked[e]
+        if len(relation):
+            relation[here] += relation[e]
+        gone, last = twin[e], start[z] + length[z] - 1
+        if gone != last:
+            move_entry(last, gone, near, weight, linked, relation, twin)
         length[z] -= 1
-        here -= gone < here
-    elif has_x:  # shift what lies between the old place and the new one
-        if gone < here:
-            here -= 1
-            for e in range(gone, here):
-                near[e], weight[e], linked[e] = near[e + 1], weight[e + 1], linked[e + 1]
-                if len(relation):
-                    relation[e] = relation[e + 1]
-        else:
-            for e in range(gone, here, -1):
-                near[e], weight[e], linked[e] = near[e - 1], weight[e - 1], linked[e - 1]
-                if len(relation):
-                    relation[e] = relation[e - 1]
-    near[here], weight[here], linked[here] = y, new_weight, new_linked
-    if len(relation):
-        relation[here] = new_relation
+    return between, end_of_y, end
+
+
+@part
+def share_rows(
+    x, y, first, end_of_y, end, near, weight, linked, relation, twin, place,
+    head, following, entry_group, entry_amount, n_entries, tie_indptr, tie_group, tie, keys, entry,
+):  # fmt: skip
+    """Add what only one of x and y had an edge for, and bring the twins of the new row up to date.
+
+    place: IN as `unite_rows` leaves it, OUT -1.
+    """
+    for e in range(first, end):
+        z = near[e]
+        if place[z] != -2:
+            extra = shared_by_modules(
+                x if e < end_of_y else y, z, head, following, entry_group, entry_amount, n_entries,
+                tie_indptr, tie_group, tie, len(tie_indptr) - 1, keys, entry,
+            )  # fmt: skip
+            weight[e] += extra
+            if len(relation):
+                relation[e] += extra
+        place[z] = -1
+        t = twin[e]
+        weight[t], linked[t] = weight[e], linked[e]
+        if len(relation):
+            relation[t] = relation[e]
+
+
+@part
+def offer_row(
+    x, y, start, length, near, weight, linked, relation, must_first, volume, cut, costs, name,
+    log_total, floor, stretching, lowest, sign, gain, partner, heap, where,
+):  # fmt: skip
+    """After x went into y: y finds its best partner, and its neighbours judge their pair anew.
+
+    Returns the number of steps in the heap.
+    """
+    n_steps = 1
+    sign[y], gain[y], partner[y] = -2, -np.inf, NOBODY
+    for e in range(start[y], start[y] + length[y]):
+        if not linked[e]:
+            continue
+        z = near[e]
+        new_gain = pair_gain(y, z, weight[e], volume, cut, costs, log_total, floor, stretching)
+        new_sign = sign_of(relation[e] if must_first else 0.0, must_first)
+        offer(y, z, new_sign, new_gain, lowest, name, sign, gain, partner)
+        if partner[z] == x or partner[z] == y:
+            worse = new_sign < sign[z] or (new_sign == sign[z] and new_gain < gain[z])
+            partner[z] = UNKNOWN if worse else y
+            if not worse:
+                sign[z], gain[z] = new_sign, new_gain
+        elif not offer(z, y, new_sign, new_gain, lowest, name, sign, gain, partner):
+            continue
+        settle(where[z], heap, where, sign, gain, partner, name)
+        n_steps += 1
+    settle(where[y], heap, where, sign, gain, partner, name)
+    return n_steps
 
 
 @jit
@@ -234,74 +324,60 @@ def merge_modules(
     start, length, near, weight, linked, relation, end, volume, cut,
     head, following, entry_group, entry_amount, n_entries, tie_indptr, tie_group, tie,
     log_total, floor, must_first, stretching, n_wanted, lowest,
-    parent, gone, cut_then, name, costs, sign, gain, partner, heap, where, keys, entry,
+    parent, gone, cut_then, name, costs, sign, gain, partner, heap, where, keys, entry, twin, place,
 ):  # fmt: skip
     """Merge linked modules, best pair first, until no pair is left or n_wanted modules remain.
 
-    The pool (near, weight, linked, relation) holds the row of module x from start[x] on and is free
-    from ``end``; relation is empty unless must_first, which merges pairs with more must-links than
-    cannot-links before others. A pair merges only if its gain is at least ``lowest``. parent: OUT,
-    the module into which each module went, itself if it remains; gone, cut_then: OUT, the modules
-    that went, in their order, and the cut of the module that came out. All other arrays are used
-    up.
+    The pool (near, weight, linked, relation) holds the row of module x, sorted, from start[x] on
+    and is free from ``end``; relation is empty unless must_first, which merges pairs with more
+    must-links than cannot-links before others. A pair merges only if its gain is at least
+    ``lowest``. parent: OUT, the module into which each module went, itself if it remains; gone,
+    cut_then: OUT, the modules that went, in their order, and the cut of the module that came out.
+    All other arrays are used up.
     With ``stretching`` merged modules stay below the new one, as in a tree; costs then come in as
     the cuts that count for single nodes (Eq. 3.12).
     Returns the number of modules, the sum of the gains and the number of steps in the heap.
     """
     n, n_groups = len(start), len(tie_indptr) - 1
+    find_twins(start, length, near, twin, place)
     n_keys = rebuild_keys(head, following, entry_group, n_groups, keys, entry)
     for x in range(n):
         parent[x] = name[x] = heap[x] = where[x] = x
+        place[x] = -1
         if not stretching:
             costs[x] = cost(volume[x], cut[x], log_total, floor)
     for x in range(n):
         find_best(x, start, length, near, weight, linked, relation, must_first, volume, cut,
                   costs, name, log_total, floor, stretching, lowest, sign, gain,
                   partner)  # fmt: skip
-    for place in range(n // 2 - 1, -1, -1):
-        sink(place, heap, where, sign, gain, partner, name)
+    for at in range(n // 2 - 1, -1, -1):
+        sink(at, heap, where, sign, gain, partner, name)
     n_left, gained, n_steps = n, 0.0, n // 2
     while n_left > n_wanted:
         y = heap[0]
+        if partner[y] == UNKNOWN:
+            find_best(y, start, length, near, weight, linked, relation, must_first, volume, cut,
+                      costs, name, log_total, floor, stretching, lowest, sign, gain,
+                      partner)  # fmt: skip
+            sink(0, heap, where, sign, gain, partner, name)
+            n_steps += 1
+            continue
         x = partner[y]
-        if x < 0:
+        if x == NOBODY:
             break
         if length[x] > length[y]:
             x, y = y, x  # x goes into y, the one with the longer row
         if end + length[x] + length[y] > len(near):
             live = np.flatnonzero(parent == np.arange(n))
-            end = compact(start, length, near, weight, linked, relation,
+            end = compact(start, length, near, weight, linked, relation, twin,
                           live[np.argsort(start[live], kind="mergesort")])  # fmt: skip
-        s, s_end, t, t_end = start[x], start[x] + length[x], start[y], start[y] + length[y]
-        first, between = end, 0.0
-        while s < s_end or t < t_end:
-            here = s < s_end and (t == t_end or near[s] <= near[t])
-            there = t < t_end and (s == s_end or near[t] <= near[s])
-            z = near[s] if here else near[t]
-            if z in (x, y):
-                between = weight[s] if here else weight[t]
-                s += here
-                t += there
-                continue
-            value = (weight[s] if here else 0.0) + (weight[t] if there else 0.0)
-            ties = 0.0
-            if must_first:
-                ties = (relation[s] if here else 0.0) + (relation[t] if there else 0.0)
-            if not (here and there):
-                extra = shared_by_modules(
-                    y if here else x, z, head, following, entry_group, entry_amount, n_entries,
-                    tie_indptr, tie_group, tie, n_groups, keys, entry,
-                )  # fmt: skip
-                value += extra
-                ties += extra
-            near[end] = z
-            weight[end] = value
-            linked[end] = (here and linked[s]) or (there and linked[t])
-            if must_first:
-                relation[end] = ties
-            end += 1
-            s += here
-            t += there
+        first = end
+        between, end_of_y, end = unite_rows(
+            x, y, start, length, near, weight, linked, relation, twin, first, place
+        )
+        share_rows(x, y, first, end_of_y, end, near, weight, linked, relation, twin, place,
+                   head, following, entry_group, entry_amount, n_entries, tie_indptr, tie_group,
+                   tie, keys, entry)  # fmt: skip
         gained += pair_gain(x, y, between, volume, cut, costs, log_total, floor, stretching)
         start[y], length[y], length[x] = first, end - first, 0
         volume[y] += volume[x]
@@ -315,38 +391,10 @@ def merge_modules(
                                 n_groups, keys, entry)  # fmt: skip
         if 2 * n_keys > len(keys):
             n_keys = rebuild_keys(head, following, entry_group, n_groups, keys, entry)
-        sign[x], gain[x], partner[x] = -3, -np.inf, -1
+        sign[x], gain[x], partner[x] = -3, -np.inf, NOBODY
         settle(where[x], heap, where, sign, gain, partner, name)
-        n_steps += 1
-        for e in range(first, end):
-            z = near[e]
-            ties = relation[e] if must_first else 0.0
-            rename(z, x, y, weight[e], linked[e], ties, start, length, near, weight, linked,
-                   relation)  # fmt: skip
-            if partner[z] == x or partner[z] == y:
-                find_best(z, start, length, near, weight, linked, relation, must_first, volume, cut,
-                          costs, name, log_total, floor, stretching, lowest, sign, gain,
-                          partner)  # fmt: skip
-            elif linked[e]:
-                new_gain = pair_gain(
-                    y, z, weight[e], volume, cut, costs, log_total, floor, stretching
-                )
-                new_sign = 0
-                if must_first:
-                    new_sign = 1 if ties > 0 else (-1 if ties < 0 else 0)
-                better = new_sign > sign[z] or (new_sign == sign[z] and new_gain > gain[z])
-                if new_sign == sign[z] and new_gain == gain[z]:
-                    better = name[y] < name[partner[z]]
-                if not (better and new_gain >= lowest):
-                    continue
-                sign[z], gain[z], partner[z] = new_sign, new_gain, y
-            else:
-                continue
-            settle(where[z], heap, where, sign, gain, partner, name)
-            n_steps += 1
-        find_best(y, start, length, near, weight, linked, relation, must_first, volume, cut,
-                  costs, name, log_total, floor, stretching, lowest, sign, gain,
-                  partner)  # fmt: skip
-        settle(where[y], heap, where, sign, gain, partner, name)
-        n_steps += 1
+        n_steps += 1 + offer_row(
+            x, y, start, length, near, weight, linked, relation, must_first, volume, cut, costs,
+            name, log_total, floor, stretching, lowest, sign, gain, partner, heap, where,
+        )  # fmt: skip
     return n_left, gained, n_steps

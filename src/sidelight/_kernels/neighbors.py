@@ -61,6 +61,28 @@ def pair_distances_csr(
 
 
 @jit
+def nearest_by_products(products, squares, nearest, worst, distance):
+    """The nearest rows of each query by their products, the last one's |x|^2 - 2 xq in worst.
+
+    nearest, worst: OUT. distance: scratch, one for each of the nearest.
+    """
+    k = nearest.shape[1]
+    for i in range(products.shape[0]):
+        distance[:] = np.inf
+        limit = distance[k - 1]
+        for j in range(len(squares)):
+            d = squares[j] - np.float32(2.0) * products[i, j]
+            if d < limit:
+                p = k - 1
+                while p > 0 and distance[p - 1] > d:
+                    distance[p], nearest[i, p] = distance[p - 1], nearest[i, p - 1]
+                    p -= 1
+                distance[p], nearest[i, p] = d, j
+                limit = distance[k - 1]
+        worst[i] = limit
+
+
+@jit
 def sort_candidates(candidates, distances):
     """Sort each row by distance, then by number. Both: IN/OUT, of the same shape."""
     for i in range(candidates.shape[0]):

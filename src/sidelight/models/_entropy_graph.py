@@ -186,12 +186,9 @@ class EntropyGraphModel(SideClusterer):
         """The lowest similarity of two rows."""
         if metric == "cosine":
             return 1.0 - largest_distance(X, metric=metric)
-        if X.shape[0] > 1 and not sparse.issparse(X):
-            # Zero for all purposes? Then the pass over all pairs can be saved.
-            far = float(((X - X.mean(axis=0)) ** 2).sum(axis=1).max()) ** 0.5
-            if far > 5 * self.bandwidth_:
-                return float(np.exp(-((2 * far / self.bandwidth_) ** 2)))
-        return float(np.exp(-((largest_distance(X) / self.bandwidth_) ** 2)))
+        # Beyond five bandwidths a similarity is zero for all purposes, below 2e-11.
+        largest = largest_distance(X, enough=5 * self.bandwidth_)
+        return float(np.exp(-((largest / self.bandwidth_) ** 2)))
 
     def _fit_X_or_graph(self) -> Any:
         return self.graph_ if self.affinity == "precomputed" else self._fit_X

@@ -51,6 +51,7 @@ class Level(NamedTuple):
     group: Ints
     amount: Floats
     ties: Ties
+    own: Floats  # what each node has in common with itself in the relation between groups
     total: float  # volume of the whole graph
     floor: float  # the smallest volume whose logarithm is taken
     constant: float  # the part of the objective that no partition changes, times the total
@@ -107,7 +108,7 @@ def first_level(
     cut = cut + _cut_between_groups(n, group, amount, ties)
     return Level(
         indptr, near, weight, linked, degree, cut, owner, *held, ties,
-        total, float(positive.min()) if len(positive) else 1.0,
+        _shared_inside(owner, *held, ties), total, float(positive.min()) if len(positive) else 1.0,
         -float((positive * np.log2(positive)).sum()),
     )  # fmt: skip
 
@@ -167,7 +168,7 @@ def modules_of(level: Level, labels: Ints, n_modules: int | None = None) -> Modu
         level.owner, level.group, level.amount, level.ties.n_groups, labels, keys, held
     )
     entropy.sum_modules(
-        level.volume, level.cut, *level.edges[:3], *level.groups, _shared_inside(level), labels,
+        level.volume, level.cut, *level.edges[:3], *level.groups, level.own, labels,
         keys, held, level.ties.n_groups, *found,
     )  # fmt: skip
     return found
@@ -181,17 +182,20 @@ def objective(level: Level, labels: Ints) -> float:
 
 def costs_sum(level: Level, found: Modules) -> float:
     """L from the volumes and cuts of the modules."""
-    volume, cut = found.volume[found.size > 0], found.cut[found.size > 0]
-    own = np.where(volume > 0, volume, 1.0)
-    inside = volume * np.log2(own)
-    outside = cut * np.log2(np.maximum(volume, level.floor) / level.total)
-    return float((inside - outside).sum() + level.constant) / level.total
+    costs = np.empty(len(found.volume))
+    costs_of(level, found, costs)
+    return float(costs.sum() + level.constant) / level.total
 
 
-def _shared_inside(level: Level) -> Floats:
-    out = np.zeros(level.n_nodes)
-    if len(level.group):
-        entropy.shared_inside(*level.groups, out)
+def costs_of(level: Level, found: Modules, costs: Floats) -> None:
+    """What each module costs, times the total. costs: OUT."""
+    entropy.module_costs(found.volume, found.cut, np.log2(level.total), level.floor, costs)
+
+
+def _shared_inside(owner: Ints, group: Ints, amount: Floats, ties: Ties) -> Floats:
+    out = np.zeros(len(owner) - 1)
+    if len(group):
+        entropy.shared_inside(owner, group, amount, *ties, out)
     return out
 
 
@@ -276,6 +280,7 @@ def mergers(
         parent, gone, cut, np.empty(n, dtype=np.int64), costs,
         *(np.empty(n, dtype=t) for t in (np.int64, np.float64)),
         *(np.empty(n, dtype=np.int64) for _ in range(3)), keys, np.empty(len(keys), dtype=np.int64),
+        np.empty(len(near), dtype=np.int64), np.empty(n, dtype=np.int64),
     )  # fmt: skip
     count_work("heap steps", n_steps)
     return Merged(parent, gone[: n - n_left], cut[: n - n_left])
@@ -374,8 +379,15 @@ def move(
     n = level.n_nodes
     labels = renumbered(labels)
     n_slots = n if may_open else int(labels.max(initial=0)) + 1
-    modules = modules_of(level, labels, n_slots)
-    value = costs_sum(level, modules)
+    alone = int(labels.max(initial=-1)) + 1 == n
+    modules = (
+        Modules(level.volume.copy(), level.cut.copy(), np.ones(n, dtype=np.int64))
+        if alone
+        else modules_of(level, labels, n_slots)
+    )
+    costs = np.empty(n_slots)
+    costs_of(level, modules, costs)
+    value = float(costs.sum() + level.constant) / level.total
     keys, held = level.table()
     n_groups = level.ties.n_groups
     home, most = np.full(n_groups, -1, dtype=np.int64), np.zeros(n_groups)
@@ -388,7 +400,6 @@ def move(
         np.empty(n_slots, dtype=np.int64),
     )
     turns = np.arange(n) if order is None else order
-    own = _shared_inside(level)
     history: list[float] = []
     for _ in range(max_sweeps):
         if n_groups and not only_single:
@@ -398,9 +409,9 @@ def move(
         if everywhere:
             active[:] = True
         gained, n_moves, n_tests = entropy.move_nodes(
-            *level.edges, level.volume, level.cut, *level.groups, own, turns, fences, home,
+            *level.edges, level.volume, level.cut, *level.groups, level.own, turns, fences, home,
             np.log2(level.total), level.floor, SMALLEST * level.total, everywhere, may_open,
-            may_empty, only_single, labels, *modules, active, keys, held, *scratch,
+            may_empty, only_single, labels, *modules, costs, active, keys, held, *scratch,
         )  # fmt: skip
         count_work("relocation tests", n_tests)
         value -= gained / level.total
@@ -419,28 +430,33 @@ def aggregate(level: Level, labels: Ints) -> Level:
     Its rows are not sorted.
     """
     n = int(labels.max(initial=-1)) + 1
-    modules = modules_of(level, labels, n)
     members = np.argsort(labels, kind="stable")
-    member_indptr = np.concatenate([[0], np.cumsum(modules.size)]).astype(np.int64)
+    size = np.bincount(labels, minlength=n)
+    member_indptr = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
     indptr = np.empty(n + 1, dtype=np.int64)
     near = np.empty(len(level.near), dtype=np.int32)
     weight, linked = np.empty(len(near)), np.empty(len(near), dtype=np.bool_)
+    volume, cut = np.empty(n), np.empty(n)
     n_edges = entropy.aggregate_edges(
-        *level.edges, labels, members, member_indptr, indptr, near, weight, linked,
-        np.zeros(n), np.zeros(n, dtype=np.int8), np.empty(n, dtype=np.int64),
+        *level.edges, level.volume, level.cut, labels, members, member_indptr, indptr, near, weight,
+        linked, volume, cut, np.zeros(n), np.zeros(n, dtype=np.int8), np.empty(n, dtype=np.int64),
     )  # fmt: skip
-    owner, group, amount = np.zeros(n + 1, dtype=np.int64), level.group[:0], level.amount[:0]
+    owner, own = np.zeros(n + 1, dtype=np.int64), np.zeros(n)
+    group, amount = level.group, level.amount
     if len(level.group):
-        held = sparse.coo_array(
-            (level.amount, (np.repeat(labels, np.diff(level.owner)), level.group)),
-            shape=(n, level.ties.n_groups),
-        ).tocsr()
-        owner, group = held.indptr.astype(np.int64), held.indices.astype(np.int64)
-        amount = held.data
+        n_groups = level.ties.n_groups
+        group, amount = np.empty_like(level.group), np.empty_like(level.amount)
+        n_held = entropy.aggregate_entries(
+            level.owner, level.group, level.amount, members, member_indptr, owner, group, amount,
+            np.full(n_groups, -1, dtype=np.int64),
+        )  # fmt: skip
+        group, amount = group[:n_held].copy(), amount[:n_held].copy()
+        own = _shared_inside(owner, group, amount, level.ties)
+        cut -= own - np.bincount(labels, level.own, minlength=n)
     return level._replace(
         indptr=indptr, near=near[:n_edges].copy(), weight=weight[:n_edges].copy(),
-        linked=linked[:n_edges].copy(), volume=modules.volume, cut=modules.cut,
-        owner=owner, group=group, amount=amount,
+        linked=linked[:n_edges].copy(), volume=volume, cut=cut,
+        owner=owner, group=group, amount=amount, own=own,
     )  # fmt: skip
 
 
