@@ -26,6 +26,7 @@ Departures from the paper, each with a parameter or for a reason:
 """
 
 import warnings
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -113,8 +114,9 @@ class MarkovAggregation(SideClusterer):
     init : {"auto", "repaired", "coloring"}, array, or fitted model, default="auto"
         Where to start. "coloring": colours that keep the statements, the first that is free, random
         where nothing is said (the paper's). "repaired": a solution without statements, found from
-        coarse to fine, that is made to keep them, both at once and at a price that rises, whichever
-        ends better. "auto": the second, and one coloring among the starts where something is said.
+        coarse to fine (where a dense chain is annealed also from random labels), that is made to
+        keep them, both at once and at a price that rises, whichever ends better. "auto": the
+        second, and one coloring among the starts where something is said.
         An array of shape (n_samples,) gives cluster numbers (−1 is unknown) and a fitted model its
         labels, from which the search goes on at ``beta``: a warm restart after a few more
         statements.
@@ -413,13 +415,37 @@ class MarkovAggregation(SideClusterer):
             if keep_all:
                 labels = starts.fill_clusters(units, labels, n_clusters)
             return run(chain, units, labels, n_clusters, betas, self.max_iter, keep_all, each_sweep)
-        rows = starts.coarse_start(chain, n_clusters, betas, self.max_iter, rng)
-        alone = no_statements(chain.n_states)
-        free = run(chain, alone, rows, n_clusters, betas, self.max_iter, keep_all, each_sweep)
+        free = self._run_free(chain, n_clusters, betas, rng, each_sweep)
         if units.n_units == chain.n_states and not units.is_stated.any():
             return free
         bound = self._run_repaired(chain, units, free.labels, n_clusters, each_sweep)
         return bound._replace(n_iter=bound.n_iter + free.n_iter)
+
+    def _run_free(
+        self,
+        chain: chains.Chain,
+        n_clusters: int,
+        betas: Sequence[float],
+        rng: np.random.Generator,
+        each_sweep: Any,
+    ) -> Run:
+        """Without statements, from coarse to fine; where it costs little also from random labels.
+
+        A kernel so wide that every state reaches every other one misleads the coarse chain, and
+        then random labels, not annealed, often end lower. Beside annealing a dense chain they cost
+        little; on a sparse one, with its many more states, they end in a patchwork.
+        """
+        alone, keep_all = no_statements(chain.n_states), not self.allow_empty
+        rows = starts.coarse_start(chain, n_clusters, betas, self.max_iter, rng)
+        found = [run(chain, alone, rows, n_clusters, betas, self.max_iter, keep_all, each_sweep)]
+        if chain.is_dense and len(betas) > 1:
+            rows = rng.integers(n_clusters, size=chain.n_states)
+            rows = starts.fill_clusters(alone, rows, n_clusters)
+            last = betas[-1:]
+            found.append(
+                run(chain, alone, rows, n_clusters, last, self.max_iter, keep_all, each_sweep)
+            )
+        return best_of(found, alone)
 
     def _run_repaired(
         self, chain: chains.Chain, units: Units, rows: Ints, n_clusters: int, each_sweep: Any
