@@ -29,6 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", help=f"of {', '.join(names)}; all, if none is given")
     parser.add_argument("--sizes", help="only these numbers of rows, as 10000,100000")
     parser.add_argument("--repeats", type=int, default=5, help="turns per measurement (5)")
+    parser.add_argument("--jobs", type=int, default=1, help="cases measured at once (1)")
     parser.add_argument("--results", type=Path, default=Path("results"), help="folder (results)")
     options = parser.parse_args(arguments)
     unknown = set(options.names) - set(names)
@@ -38,11 +39,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     made_by = _made_by(shlex.join(["python", "-m", "benchmarks", *arguments]))
     for name in options.names or names:
         path = HERE / f"bench_{name}.py"
-        run(path, options.results / "benchmarks", sizes, options.repeats, made_by)
+        run(path, options.results / "benchmarks", sizes, options.repeats, made_by, options.jobs)
     return 0
 
 
-def run(path: Path, folder: Path, sizes: list[int] | None, repeats: int, made_by: str) -> None:
+def run(
+    path: Path,
+    folder: Path,
+    sizes: list[int] | None,
+    repeats: int,
+    made_by: str,
+    jobs: int = 1,
+) -> None:
     """One benchmark file: print each case as it is ready, and write all of them to `folder`."""
     console = Console(soft_wrap=True, highlight=False, markup=False)
     module = load(path)
@@ -51,7 +59,8 @@ def run(path: Path, folder: Path, sizes: list[int] | None, repeats: int, made_by
     title = f"# {name}\n\n{(module.__doc__ or '').strip()}\n\n{made_by}\n"
     rows: list[Row] = []
     targets: list[Row] = []
-    for case, found in zip(module.CASES, measure(path, sizes=sizes, repeats=repeats), strict=True):
+    measured = measure(path, sizes=sizes, repeats=repeats, jobs=jobs)
+    for case, found in zip(module.CASES, measured, strict=True):
         if not found:
             continue
         rows += found

@@ -8,8 +8,8 @@ read as a ratio to the base line on the same data in the same process: seconds b
     warm    after a small fit of both; the two take turns, the median of the ratios counts
     cold    the first call in a fresh process: lazy imports, and kernels loaded from the disk
     first   the same with an empty kernel cache: what a new user waits for, once
-    memory  peak resident memory during one call, less what was resident before it (data and
-            everything that a small warm-up fit leaves behind)
+    memory  peak resident memory during the first of these calls, less what was resident before it
+            (data and everything that a small warm-up fit leaves behind)
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -119,10 +120,11 @@ def load(path: Path) -> ModuleType:
 
 
 def measure(
-    path: Path, *, sizes: Sequence[int] | None = None, repeats: int = 5
+    path: Path, *, sizes: Sequence[int] | None = None, repeats: int = 5, jobs: int = 1
 ) -> Iterator[list[Row]]:
-    """Measure every case of a benchmark file; yields the rows of one case at a time."""
-    for case in load(path).CASES:
+    """Measure every case of a benchmark file, `jobs` at once; yields the rows of one at a time."""
+
+    def rows_of(case: Case) -> list[Row]:
         asked = [n for n in case.sizes if sizes is None or n in sizes]
         rows = [
             row
@@ -132,7 +134,10 @@ def measure(
         add_growth(rows)
         if case.cold and asked:
             rows += [_cold_row(path, case, state, repeats) for state in ("cold", "first")]
-        yield rows
+        return rows
+
+    with ThreadPoolExecutor(jobs) as pool:
+        yield from pool.map(rows_of, load(path).CASES)
 
 
 def judge(case: Case, rows: Sequence[Row]) -> list[Row]:
@@ -188,6 +193,7 @@ def _warm_row(path: Path, case: Case, n: int, threads: str, repeats: int) -> Row
         "ratio_low": min(ratios),
         "ratio_high": max(ratios),
         "status": "ok",
+        "extra_mb": times["extra_mb"],
     } | times["score"]
     if None not in times["run_n_iter"] + times["baseline_n_iter"]:
         row["iterations"] = statistics.median(times["run_n_iter"])
@@ -197,10 +203,6 @@ def _warm_row(path: Path, case: Case, n: int, threads: str, repeats: int) -> Row
         counts = zip(times["run_n_iter"], times["baseline_n_iter"], strict=True)
         each = [r * theirs / ours for r, (ours, theirs) in zip(ratios, counts, strict=True)]
         row["ratio_per_iteration"] = statistics.median(each)
-    if case.memory:
-        memory = _in_process(path, case, n, threads, "memory", 1)
-        row["extra_mb"] = memory.get("extra_mb")
-        row["status"] = f"memory: {memory['error']}" if "error" in memory else "ok"
     return row
 
 

@@ -22,8 +22,6 @@ def main() -> None:
     mode, n = order["mode"], order["rows"]
     if mode == "warm":
         answer = _warm(case, n, order["repeats"], order["seconds"])
-    elif mode == "memory":
-        answer = _memory(case, n)
     else:
         answer = _cold(case, n, mode.split()[1])
     Path(sys.argv[2]).write_text(json.dumps(answer))
@@ -32,25 +30,39 @@ def main() -> None:
 def _warm(case: Case, n: int, repeats: int, seconds: float) -> dict[str, Any]:
     """As many turns as were asked for, or as begin within `seconds`."""
     start = time.perf_counter()
-    _warm_up(case)
     data = case.data(n)
+    _warm_up(case)
+    answer: dict[str, Any] = {"run": [], "baseline": [], "run_n_iter": [], "baseline_n_iter": []}
+    answer |= {"score": {}, "extra_mb": None}
     if case.iterations is not None:
         # The difference of two calls is small; touching memory for the first time would hide it.
-        for who in ("run", "baseline"):
-            _timed(case, who, data, 0)
-    answer: dict[str, Any] = {"run": [], "baseline": [], "run_n_iter": [], "baseline_n_iter": []}
-    answer["score"] = {}
+        _timed(case, "baseline", data, 0)
+        _first_call(case, data, answer)
     for seed in range(repeats):
         if seed and time.perf_counter() - start > seconds:
             break
         # Taking turns, and turning the order, spreads a slow spell of the machine over both.
         for who in ("baseline", "run") if seed % 2 else ("run", "baseline"):
-            cpu, fitted = _timed(case, who, data, seed)
+            if seed == 0 and who == "run" and case.iterations is None:
+                cpu, fitted = _first_call(case, data, answer)
+                if case.score is not None:
+                    answer["score"] = dict(case.score(data, fitted))
+            else:
+                cpu, fitted = _timed(case, who, data, seed)
             answer[who].append(cpu)
             answer[f"{who}_n_iter"].append(getattr(fitted, "n_iter_", None))
-            if seed == 0 and who == "run" and case.score is not None:
-                answer["score"] = dict(case.score(data, fitted))
     return answer
+
+
+def _first_call(case: Case, data: Any, answer: dict[str, Any]) -> tuple[float, Any]:
+    """The first call of ours, before which nothing but the data and a small fit took memory."""
+    ready = case.prepare(data)
+    before = _resident()
+    _reset_peak()
+    cpu, fitted = _call(case.run, ready, 0, **_longest(case))
+    if case.memory:
+        answer["extra_mb"] = max(0.0, (_peak() - before) / 1e6)
+    return cpu, fitted
 
 
 def _cold(case: Case, n: int, who: str) -> dict[str, Any]:
@@ -58,19 +70,9 @@ def _cold(case: Case, n: int, who: str) -> dict[str, Any]:
     return {"cpu": _timed(case, who, data, 0)[0]}
 
 
-def _memory(case: Case, n: int) -> dict[str, Any]:
-    data = case.data(n)
-    _warm_up(case, baseline=False)
-    ready = case.prepare(data)
-    before = _resident()
-    _reset_peak()
-    case.run(ready, 0, **_longest(case))
-    return {"extra_mb": max(0.0, (_peak() - before) / 1e6)}
-
-
-def _warm_up(case: Case, baseline: bool = True) -> None:
+def _warm_up(case: Case) -> None:
     small = case.data(case.warm_up_rows)
-    for call in (case.run, case.baseline) if baseline else (case.run,):
+    for call in (case.run, case.baseline):
         call(case.prepare(small), 0, **_longest(case))
 
 

@@ -112,6 +112,15 @@ def test_turns_end_when_half_of_the_time_is_gone(tmp_path):
     assert row["status"] == "ok"
 
 
+def test_several_cases_at_once_come_in_their_order(tmp_path):
+    toy = """
+    case("slow", run=lambda data, seed: time.sleep(2)), case("quick"),
+    """
+    slow, quick = (rows[0] for rows in rows_of(tmp_path, toy, repeats=1, jobs=2))
+    assert (slow["case"], quick["case"]) == ("slow", "quick")
+    assert slow["status"] == quick["status"] == "ok"
+
+
 def test_what_was_returned_is_scored(tmp_path):
     toy = """
     case("scored", run=lambda data, seed: seed, score=lambda data, fitted: {"nmi": 0.5 - fitted})
