@@ -6,7 +6,7 @@ row where it raises the objective of that partition least.
 
 import math
 import warnings
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import check_is_fitted
 
-from sidelight._validation import check_x
+from sidelight._validation import check_x, prepare
 from sidelight.exceptions import DataError
 from sidelight.graph import (
     check_graph,
@@ -29,6 +29,7 @@ from sidelight.graph import (
 from sidelight.models import _entropy_search as search
 from sidelight.models._base import SideClusterer
 from sidelight.models._relation import Strengths
+from sidelight.side import SideInformation
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -95,6 +96,17 @@ class EntropyGraphModel(SideClusterer):
         return np.where(twin, nearest, labels)
 
     # The data and their graph
+
+    def _begin(self, X: Any, y: Any, side: SideInformation | None) -> "Begun":
+        """Check what came, scale the rows and build their graph."""
+        X, side, seed = prepare(self, X, y, side)
+        self._check_n_clusters(X.shape[0])
+        fit = self._init_callback_context(max_subtasks=2)
+        fit.call_on_fit_task_begin(estimator=self)
+        X = self._fit_scaling(X)
+        with Task(fit, "neighbours", self) as task:
+            self._build_graph(X, seed, task)
+        return Begun(side, seed, self._strengths(X), fit)
 
     def _check_n_clusters(self, n_samples: int) -> None:
         if self.n_clusters is not None and n_samples < self.n_clusters:
@@ -228,6 +240,15 @@ class EntropyGraphModel(SideClusterer):
         inside = volume * np.log2(np.where(volume > 0, volume, 1.0))
         cost: Floats = inside - cut * np.log2(np.maximum(volume, self._floor) / self._total)
         return cost
+
+
+class Begun(NamedTuple):
+    """What a fit knows when it has its graph."""
+
+    side: SideInformation
+    seed: int
+    strengths: Strengths
+    context: Any  # of the callbacks, for tasks
 
 
 class Task:

@@ -43,7 +43,6 @@ from sidelight._validation import (
     Interval,
     Real,
     StrOptions,
-    prepare,
 )
 from sidelight.exceptions import DataError
 from sidelight.graph import EXACT_ROWS
@@ -270,19 +269,12 @@ class StructuralEntropyClustering(EntropyGraphModel):
         -------
         self
         """
-        X, side, seed = prepare(self, X, y, side)
-        self._check_n_clusters(X.shape[0])
-        fit = self._init_callback_context(max_subtasks=2)
-        fit.call_on_fit_task_begin(estimator=self)
-        X = self._fit_scaling(X)
-        with Task(fit, "neighbours", self) as task:
-            self._build_graph(X, seed, task)
-        strengths = self._strengths(X)
+        side, seed, strengths, context = self._begin(X, y, side)
         relation = relation_graph(side, strengths, self.side_weight, expand=self.entailed == "each")
         level = search.first_level(self.graph_, *relation)
-        with Task(fit, "search", self) as task:
+        with Task(context, "search", self) as task:
             found = self._search(level, relation.pairs, side, seed, task)
-        fit.call_on_fit_task_end(estimator=self)
+        context.call_on_fit_task_end(estimator=self)
         return self._publish_partition(level, found, side, seed)
 
     # The search

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
-from sidelight._validation import Integral, Interval, Real, StrOptions, prepare
+from sidelight._validation import Integral, Interval, Real, StrOptions
 from sidelight.exceptions import DataError
 from sidelight.models import _entropy_search as search
 from sidelight.models import _tree_search as trees
@@ -263,22 +263,15 @@ class StructuralEntropyTree(EntropyGraphModel):
         -------
         self
         """
-        X, side, seed = prepare(self, X, y, side)
-        self._check_n_clusters(X.shape[0])
-        fit = self._init_callback_context(max_subtasks=2)
-        fit.call_on_fit_task_begin(estimator=self)
-        X = self._fit_scaling(X)
-        with Task(fit, "neighbours", self) as task:
-            self._build_graph(X, seed, task)
-        strengths = self._strengths(X)
+        side, seed, strengths, context = self._begin(X, y, side)
         relation = relation_graph(side, strengths, self.side_weight, expand=self.entailed == "each")
         self._level = search.first_level(self.graph_, *relation)
         self._leaf_cut = self._level.volume
         if self.self_loops:
             self._level = _with_self_loops(self._level)
-        with Task(fit, "tree", self) as task:
+        with Task(context, "tree", self) as task:
             found = self._build_tree(np.asarray(side.groups()), task)
-        fit.call_on_fit_task_end(estimator=self)
+        context.call_on_fit_task_end(estimator=self)
         return self._publish_tree(found, side, seed)
 
     def cut(self, n_clusters: int | None = None, *, height: int | None = None) -> Ints:
