@@ -52,6 +52,19 @@ def merged_greedily(W, R, *, must_first=False, n_wanted=1, lowest=0.0):
     return labels
 
 
+def stated_relation(side, similarity, highest, lowest, side_weight):
+    """The relation graph of the stated pairs alone, as a dense matrix; no labels."""
+    R = np.zeros((side.n_samples, side.n_samples))
+    said = side.statements
+    pairs = {(k, i, j) for k, i, j in zip(said.kind, said.i, said.j, strict=True) if i != j}
+    for kind, i, j in pairs:
+        likeness = similarity[i, j]
+        value = max(highest - likeness, 0) if kind == MUST else min(lowest - likeness, 0)
+        R[i, j] += side_weight * value
+        R[j, i] += side_weight * value
+    return R
+
+
 def relation(side, similarity, highest, lowest, side_weight, *, each):
     """The relation graph as a dense matrix, pair by pair."""
     n = side.n_samples

@@ -143,8 +143,8 @@ def prunings(parent, n_leaves):
     return list(below(len(parent) - 1))
 
 
-def priced(W, R, parent, modules, price):
-    """L of the tree root - modules - rows, and the price of the modules' entropy."""
+def judged(W, pull, parent, modules, price):
+    """Entropy of the data in root - modules - rows, the modules' price, less the pulls inside."""
     n = len(W)
     under = leaves_under(parent, n)
     inner = [m for m in modules if m >= n]
@@ -155,4 +155,6 @@ def priced(W, R, parent, modules, price):
     degree = W.sum(axis=1)
     share = np.array([degree[list(under[m])].sum() for m in modules]) / degree.sum()
     share = share[share > 0]
-    return entropy(W, R, flat.tolist()) - price * (share * np.log2(share)).sum()
+    kept = sum(pull[np.ix_(list(under[m]), list(under[m]))].sum() / 2 for m in modules)
+    value = entropy(W, np.zeros_like(W), flat.tolist()) - price * (share * np.log2(share)).sum()
+    return value - kept / degree.sum()

@@ -70,7 +70,7 @@ def _run_tree(cell: Cell, data: Dataset) -> Mapping[str, float]:
     if cell["dataset"] in CELLS:
         settings["scaling"] = None  # counts, whose zeros have a meaning
     if cell["method"] == TREE_CUT:
-        settings |= {"stretching": "published", "price": 0.8}
+        settings["stretching"] = "published"
     if cell["method"] == TREE_K:
         settings["n_clusters"] = len(data.class_names)
     published = cell["method"] == TREE
@@ -350,7 +350,7 @@ _TREE_ROWS = (
     "Pairs: int(0.2 n) of each kind, with replacement; the same draws for every method.",
     "Paper mode: z-scores, the cosine, 5 neighbours with ties, self-loops, stretching, and "
     "compressing to height 2. Our defaults: StructuralEntropyTree() (RNA-seq: scaling=None). Our "
-    "cut of the paper's binary tree: stretching='published', price=0.8.",
+    "cut with the paper's stretching: stretching='published'.",
     "breast_libsvm is the paper's breast cancer: LIBSVM's file, whose first column is an id.",
     "Purity of the binary tree. ARI and NMI of the children of the root; all rows count. "
     "Single rows: clusters of one row.",
@@ -361,6 +361,9 @@ _RECORDED = (
     *_base_cells(("yale", "orl"), (PAPER,)),
     *_cells(("optdigits", "yale"), (PAPER, OURS, OURS_K), 1),
     *_cells(("optdigits",), (OURS_K,), 1, ("pairwise",), (0.6,)),
+    *_base_cells(("wine",), (TREE, TREE_CUT, TREE_OURS, TREE_K)),
+    *_cells(("wine",), (TREE, TREE_OURS, TREE_K), 1, ("pairwise",), (0.2, 0.6, 1.0)),
+    *_cells(("heart", "yale"), (TREE_OURS, TREE_K), 1, ("pairwise",), (0.2,)),
 )
 
 EXPERIMENT = Experiment(

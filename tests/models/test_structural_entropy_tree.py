@@ -14,7 +14,7 @@ from sidelight import SideInformation, StructuralEntropyClustering, StructuralEn
 from sidelight.datasets import load
 from sidelight.exceptions import DataError
 from sidelight.metrics import adjusted_rand, dendrogram_purity, normalized_mutual_info
-from sidelight.side import sample_pairs
+from sidelight.side import CANNOT, sample_pairs
 
 
 def blobs(n=120, seed=0, centers=4):
@@ -50,18 +50,66 @@ def test_unsupervised_trees_are_those_of_the_paper(name, variant, printed, share
     assert scores(model, data.y) == printed
 
 
-def test_clusters_of_breast_cancer_do_not_swing_with_the_statements(shared_data):
-    data = load("breast_libsvm", data_home=shared_data)
+@pytest.mark.parametrize("share", [0.2, 0.6, 1.0])
+@pytest.mark.parametrize("n_clusters", [None, 3])
+def test_clusters_do_not_swing_with_the_statements(n_clusters, share):
+    data = load("wine", "sse")
     found = []
     for draw in range(5):
-        side = sample_pairs(data.y, n_must=0.2, n_cannot=0.2, random_state=draw)
-        model = StructuralEntropyTree(random_state=0).fit(data.X, side=side)
+        side = sample_pairs(data.y, n_must=share, n_cannot=share, random_state=draw)
+        model = StructuralEntropyTree(n_clusters, random_state=0).fit(data.X, side=side)
         found.append(adjusted_rand(data.y, model.labels_))
-        assert np.bincount(model.labels_).min() > 10
-    assert min(found) > 0.75
+        assert model.n_clusters_ == 3
+    assert np.std(found) < 0.06
+    assert min(found) > {0.2: 0.75, 0.6: 0.9, 1.0: 0.95}[share]
 
 
-@pytest.mark.parametrize("mode", ["published", "default", "not refined", "given", "tall"])
+@pytest.mark.parametrize(("share", "lowest"), [(0.2, 0.75), (1.0, 0.95)])
+def test_clusters_of_breast_cancer_are_found_and_none_is_a_single_row(share, lowest, shared_data):
+    data = load("breast_libsvm", data_home=shared_data)
+    for draw in range(3):
+        side = sample_pairs(data.y, n_must=share, n_cannot=share, random_state=draw)
+        model = StructuralEntropyTree(random_state=0).fit(data.X, side=side)
+        assert np.bincount(model.labels_).min() > 1
+        assert adjusted_rand(data.y, model.labels_) > lowest
+
+
+@pytest.mark.parametrize("n_clusters", [None, 4])
+def test_what_belongs_together_is_a_node_and_stays_in_one_cluster_where_that_is_possible(
+    n_clusters,
+):
+    X, y = blobs()
+    side = sample_pairs(y, n_must=60, n_cannot=60, random_state=1)
+    model = StructuralEntropyTree(n_clusters, random_state=0).fit(X, side=side)
+    nodes = {frozenset(s) for s in oracle.leaves_under(model.binary_tree_.parent, len(X))}
+    groups = np.asarray(side.groups())
+    for group in range(groups.max() + 1):
+        rows = np.flatnonzero(groups == group)
+        assert frozenset(rows) in nodes
+        assert len(np.unique(model.labels_[rows])) == 1
+    said = side.statements
+    assert (model.labels_[said.i] != model.labels_[said.j])[said.kind == CANNOT].all()
+
+
+def test_statements_that_weigh_nothing_change_nothing():
+    X, y = blobs()
+    side = sample_pairs(y, n_must=60, n_cannot=60, random_state=1)
+    plain = StructuralEntropyTree(random_state=0).fit(X)
+    model = StructuralEntropyTree(side_weight=0.0, random_state=0).fit(X, side=side)
+    np.testing.assert_array_equal(model.labels_, plain.labels_)
+    np.testing.assert_array_equal(model.binary_tree_.parent, plain.binary_tree_.parent)
+
+
+def test_one_wrong_must_link_does_not_join_two_clusters():
+    X, y = blobs()
+    side = sample_pairs(y, n_must=60, n_cannot=60, random_state=1)
+    far = np.flatnonzero(y == 0)[0], np.flatnonzero(y == 1)[0]
+    wrong = side + SideInformation.from_pairs(must=[far], n_samples=len(X))
+    model = StructuralEntropyTree(random_state=0).fit(X, side=wrong)
+    assert adjusted_rand(y, model.labels_) > 0.95
+
+
+@pytest.mark.parametrize("mode", ["published", "mean", "default", "not refined", "given", "tall"])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_objectives_are_those_of_the_definition(seed, mode):
     rng = np.random.default_rng(seed)
@@ -69,6 +117,7 @@ def test_the_objectives_are_those_of_the_definition(seed, mode):
     side = sample_pairs(rng.integers(3, size=24), n_must=6, n_cannot=6, random_state=seed)
     model = {
         "published": StructuralEntropyTree.as_published(),
+        "mean": StructuralEntropyTree(entailed="mean"),
         "default": StructuralEntropyTree(price=0.3),
         "not refined": StructuralEntropyTree(price=0.3, refine=False),
         "given": StructuralEntropyTree(5),
@@ -80,9 +129,11 @@ def test_the_objectives_are_those_of_the_definition(seed, mode):
     off = ~np.eye(24, dtype=bool)
     W = model.graph_.toarray()
     np.testing.assert_allclose(W[W > 0], cosine[W > 0], atol=1e-12)
-    R = oracles_structural_entropy.relation(
-        side, cosine, W.max(), cosine[off].min(), 2.0, each=mode == "published"
-    )
+    strengths = (side, cosine, W.max(), cosine[off].min(), 2.0)
+    if mode in ("published", "mean"):
+        R = oracles_structural_entropy.relation(*strengths, each=mode == "published")
+    else:
+        R = oracles_structural_entropy.stated_relation(*strengths)
     loops = mode == "published"
     for tree, value in (
         (model.tree_, model.objective_),

@@ -8,7 +8,13 @@ import oracles_structural_entropy
 import oracles_tree as oracle
 from sidelight.models import _entropy_search as search
 from sidelight.models import _tree_search as trees
-from sidelight.models._relation import Relation, Strengths, relation_graph
+from sidelight.models._relation import (
+    Relation,
+    Strengths,
+    exceptions,
+    relation_graph,
+    stated_pairs,
+)
 from sidelight.models._structural_entropy_tree import _with_self_loops
 from sidelight.side import SideInformation
 
@@ -71,7 +77,7 @@ def same_tree(one, two, n):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_stretching_joins_the_pair_that_lowers_the_entropy_most(seed, connected, each, loops):
     level, leaf_cut, W, R = problem(seed, connected=connected, each=each, loops=loops)
-    nodes = trees.stretch(level, leaf_cut)
+    nodes = trees.stretch(level, leaf_cut)[0]
     expected = oracle.stretched(W, R, self_loops=loops)
     assert same_tree(nodes.parent, expected, len(W))
 
@@ -80,17 +86,25 @@ def test_stretching_joins_the_pair_that_lowers_the_entropy_most(seed, connected,
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_entropy_of_a_stretched_tree_is_that_of_the_definition(seed, connected, each, loops):
     level, leaf_cut, W, R = problem(seed, connected=connected, each=each, loops=loops)
-    nodes = trees.stretch(level, leaf_cut)
+    nodes = trees.stretch(level, leaf_cut)[0]
     expected = oracle.entropy(W, R, nodes.parent, self_loops=loops)
     assert trees.entropy(nodes) == pytest.approx(expected, abs=1e-9)
-    labels = np.random.default_rng(seed).integers(3, size=len(W))
-    labels = search.renumbered(labels)
-    nodes, top = trees.stretch_inside(level, leaf_cut, labels)
+
+
+@CASES
+@pytest.mark.parametrize("seed", SEEDS)
+def test_parts_of_nested_partitions_are_nodes(seed, connected, each, loops):
+    level, leaf_cut, W, R = problem(seed, connected=connected, each=each, loops=loops)
+    fine = search.renumbered(np.random.default_rng(seed).integers(6, size=len(W)))
+    coarse = search.renumbered(fine // 2)
+    nodes, top = trees.stretch(level, leaf_cut, [fine, coarse], relative=True)
     expected = oracle.entropy(W, R, nodes.parent, self_loops=loops)
     assert trees.entropy(nodes) == pytest.approx(expected, abs=1e-9)
     under = oracle.leaves_under(nodes.parent, len(W))
     for k, node in enumerate(top):
-        assert under[node] == set(np.flatnonzero(labels == k).tolist())
+        assert under[node] == set(np.flatnonzero(coarse == k).tolist())
+    for k in range(fine.max() + 1):
+        assert set(np.flatnonzero(fine == k).tolist()) in under
 
 
 @CASES
@@ -98,7 +112,7 @@ def test_the_entropy_of_a_stretched_tree_is_that_of_the_definition(seed, connect
 @pytest.mark.parametrize("seed", SEEDS)
 def test_compressing_removes_the_cheapest_node_on_a_long_path(seed, height, connected, each, loops):
     level, leaf_cut, W, R = problem(seed, n=11, connected=connected, each=each, loops=loops)
-    nodes = trees.stretch(level, leaf_cut)
+    nodes = trees.stretch(level, leaf_cut)[0]
     kept = trees.compress(nodes, height)
     expected = oracle.compressed(W, R, nodes.parent, height, self_loops=loops)
     np.testing.assert_array_equal(kept, expected)
@@ -108,19 +122,68 @@ def test_compressing_removes_the_cheapest_node_on_a_long_path(seed, height, conn
     assert trees.entropy(low) == pytest.approx(value, abs=1e-9)
 
 
+def pulled_problem(seed, *, n=12, connected=False):
+    """A level of the data with what statements pull together, and both as dense matrices."""
+    rng = np.random.default_rng(seed)
+    _, _, W, _ = problem(seed, n=n, connected=connected)
+    pull = exceptions(random_side(rng, n)) * 0.7
+    return search.pulled_level(sparse.csr_array(W), pull), W, pull.toarray()
+
+
 @pytest.mark.parametrize("price", [0.0, 0.5, 0.8])
 @pytest.mark.parametrize("connected", [True, False])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_pruning_finds_the_cheapest_of_all_prunings(seed, connected, price):
-    level, leaf_cut, W, R = problem(seed, n=9, connected=connected)
-    nodes = trees.stretch(level, leaf_cut)
+    data, W, pull = pulled_problem(seed, n=9, connected=connected)
+    nodes = trees.judged(trees.stretch(data, data.volume)[0], data)
     costs = [
-        oracle.priced(W, R, nodes.parent, modules, price)
+        oracle.judged(W, pull, nodes.parent, modules, price)
         for modules in oracle.prunings(nodes.parent, len(W))
     ]
     chosen = np.flatnonzero(trees.modules_below_root(nodes, price))
-    found = oracle.priced(W, R, nodes.parent, chosen.tolist(), price)
+    found = oracle.judged(W, pull, nodes.parent, chosen.tolist(), price)
     assert found == pytest.approx(min(costs), abs=1e-9)
+
+
+@pytest.mark.parametrize("connected", [True, False])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_judged_tree_has_the_cuts_of_the_data_and_the_pulls_inside(seed, connected):
+    data, W, pull = pulled_problem(seed, connected=connected)
+    parts = search.renumbered(np.random.default_rng(seed).integers(5, size=len(W)))
+    nodes = trees.judged(trees.stretch(data, data.volume, [parts])[0], data)
+    for node, under in enumerate(oracle.leaves_under(nodes.parent, len(W))):
+        inside = np.isin(np.arange(len(W)), list(under))
+        assert nodes.cut[node] == pytest.approx(W[np.ix_(inside, ~inside)].sum(), abs=1e-9)
+        assert nodes.pulled[node] == pytest.approx(pull[np.ix_(inside, inside)].sum() / 2, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_objective_of_a_cut_is_that_of_the_definition_on_every_level(seed):
+    data, W, pull = pulled_problem(seed, connected=True)
+    labels = search.renumbered(np.random.default_rng(seed).integers(4, size=len(W)))
+    flat = np.append(len(W) + labels, np.full(labels.max() + 1, len(W) + labels.max() + 1))
+    modules = np.arange(len(W), len(flat))
+    expected = oracle.judged(W, pull, np.append(flat, -1).tolist(), modules.tolist(), 0.7)
+    level = trees.priced(data, 0.7)
+    assert search.objective(level, labels) == pytest.approx(expected, abs=1e-9)
+    upper = search.aggregate(level, labels)
+    assert search.objective(upper, np.arange(upper.n_nodes)) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_gains_of_moves_and_mergers_that_statements_pull_are_those_of_the_objective(seed):
+    data, W, _ = pulled_problem(seed, connected=True)
+    level = trees.priced(data, 0.3)
+    labels = search.renumbered(np.random.default_rng(seed).integers(5, size=len(W)))
+    moved = search.move(level, labels)
+    assert moved.history[-1] == pytest.approx(search.objective(level, moved.labels), abs=1e-9)
+    assert moved.history[-1] <= search.objective(level, labels) + 1e-12
+    merged = search.merge(search.aggregate(level, moved.labels))[moved.labels]
+    end = search.objective(level, merged)
+    assert end <= moved.history[-1] + 1e-12
+    for i, j in zip(*np.nonzero(W), strict=True):  # no two modules that an edge joins gain now
+        joined = search.renumbered(np.where(merged == merged[i], merged[j], merged))
+        assert search.objective(level, joined) >= end - 1e-12
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -134,21 +197,59 @@ def test_a_priced_cut_adds_the_entropy_of_the_modules_to_the_objective(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_settling_never_raises_the_objective(seed):
-    level, leaf_cut, _, _ = problem(seed)
-    nodes = trees.stretch(level, leaf_cut)
-    level = trees.priced(level, 0.5)
+def test_settling_never_raises_the_objective_and_leaves_no_single_row(seed):
+    data, W, _ = pulled_problem(seed)
+    nodes = trees.judged(trees.stretch(data, data.volume)[0], data)
+    level = trees.priced(data, 0.5)
     start = trees.clusters_of(nodes, trees.modules_below_root(nodes, 0.0))
-    found = trees.settle(level, start)
-    assert search.objective(level, found) <= search.objective(level, start) + 1e-12
+    improved = search.improve(level, start, np.arange(len(W)), may_open=False).labels
+    assert search.objective(level, improved) <= search.objective(level, start) + 1e-12
+    found = trees.settle(level, start, np.arange(len(W)))
+    alone = np.bincount(found)[found] == 1
+    assert not (alone & (W.sum(axis=1) > 0)).any()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_of_several_starts_the_cheapest_end_counts(seed):
+    data, W, _ = pulled_problem(seed, connected=True)
+    nodes = trees.judged(trees.stretch(data, data.volume)[0], data)
+    level, blocks = trees.priced(data, 0.6), np.arange(len(W))
+    best = search.objective(level, trees.cheapest(nodes, data, 0.6, blocks))
+    for price in (0.6, 0.8, 0.45, 0.3):
+        start = trees.clusters_of(nodes, trees.modules_below_root(nodes, price))
+        assert best <= search.objective(level, trees.settle(level, start, blocks)) + 1e-12
+
+
+def test_statements_are_counted_once_and_none_is_entailed():
+    side = SideInformation.from_pairs(must=[(0, 1), (1, 2)], cannot=[(2, 3)], n_samples=8)
+    side = side + SideInformation.from_labels([None] * 4 + ["a", "a", "b", "b"])
+    found = stated_pairs(side).toarray()
+    expected = np.zeros((8, 8))
+    for i, j, value in ((0, 1, 1), (1, 2, 1), (2, 3, -1), (4, 5, 1), (6, 7, 1), (4, 6, -1)):
+        expected[i, j] = expected[j, i] = value
+    np.testing.assert_array_equal(found, expected)
+    # {0, 1, 2} and {3} are apart by one row, the classes by two
+    expected[4, 6] = expected[6, 4] = -2
+    np.testing.assert_array_equal(exceptions(side).toarray(), expected)
+
+
+def test_groups_that_are_apart_weigh_as_many_rows_as_the_smaller_has():
+    must = [(0, 1), (1, 2), (2, 3), (4, 5), (5, 6), (6, 7)]
+    for n_said in (1, 2, 5):
+        cannot = [(0, 4), (1, 5), (2, 6), (3, 7), (0, 7)][:n_said]
+        side = SideInformation.from_pairs(must=must, cannot=cannot, n_samples=9)
+        found = exceptions(side).toarray()
+        assert found[:4, 4:8].sum() == pytest.approx(-max(4, n_said))
+        assert found[found > 0].sum() == 2 * len(must)
 
 
 @pytest.mark.parametrize("n_wanted", [1, 2, 5, 11, 12])
 def test_exactly_so_many_modules_are_left(n_wanted):
-    level, leaf_cut, _, _ = problem(3)
-    nodes = trees.stretch(level, leaf_cut)
-    labels = trees.exactly(nodes, level, n_wanted, 0.8)
-    assert len(np.unique(labels)) == n_wanted
+    data, W, _ = pulled_problem(3)
+    nodes = trees.judged(trees.stretch(data, data.volume)[0], data)
+    for blocks in (None, np.arange(len(W))):
+        labels = trees.exactly(nodes, data, n_wanted, blocks)
+        assert len(np.unique(labels)) == n_wanted
 
 
 def test_rows_that_are_far_from_all_do_not_count_as_clusters():
@@ -158,14 +259,15 @@ def test_rows_that_are_far_from_all_do_not_count_as_clusters():
         W[far, near] = W[near, far] = 0.01
     W[0, 20] = W[20, 0] = W[20, 40] = W[40, 20] = 0.5
     level = search.first_level(sparse.csr_array(W), *Relation.none(63))
-    labels = trees.exactly(trees.stretch(level, level.volume), level, 3, 0.8)
+    nodes = trees.judged(trees.stretch(level, level.volume)[0], level)
+    labels = trees.exactly(nodes, level, 3)
     assert labels.tolist() == [0] * 20 + [1] * 20 + [2] * 20 + [0, 1, 2]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_relative_stretching_ends_with_a_tree_of_the_definition(seed):
     level, leaf_cut, W, R = problem(seed)
-    nodes = trees.stretch(level, leaf_cut, relative=True)
+    nodes = trees.stretch(level, leaf_cut, relative=True)[0]
     assert trees.entropy(nodes) == pytest.approx(oracle.entropy(W, R, nodes.parent), abs=1e-9)
 
 
@@ -173,7 +275,7 @@ def test_relative_stretching_ends_with_a_tree_of_the_definition(seed):
 def test_relative_stretching_begins_with_the_pair_that_gains_most_for_its_size(seed):
     level, leaf_cut, W, R = problem(seed, connected=True)
     n = len(W)
-    nodes = trees.stretch(level, leaf_cut, relative=True)
+    nodes = trees.stretch(level, leaf_cut, relative=True)[0]
     flat = np.append(np.full(n, n), -1)
     gains = {}
     for i, j in zip(*np.nonzero(np.triu(W)), strict=True):
@@ -204,7 +306,7 @@ def caterpillar(n, *, pairs=False):
         volume = np.concatenate([np.ones(n), np.full(half, 2.0), 2.0 * np.arange(2, half + 1)])
     cut = np.random.default_rng(0).random(len(parent)) + np.where(np.arange(len(parent)) < n, 1, 0)
     cut[-1] = 0
-    return trees.Nodes(parent, volume, cut, n, float(n))
+    return trees.Nodes(parent, volume, cut, n, float(n), np.zeros(len(parent)))
 
 
 @pytest.mark.parametrize("height", [2, 7])

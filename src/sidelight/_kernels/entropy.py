@@ -7,6 +7,8 @@ whole module.
 
 The arrays of a level, in this order everywhere:
 indptr, near, weight, linked   CSR rows, sorted, of both graphs; linked: an edge of the data
+pull                           what two nodes gain by being together, whatever their module: empty,
+                               or one number for each edge
 volume, cut                    of each node
 owner, group, amount           CSR: what a node holds of each group of rows (owner: its indptr)
 tie_indptr, tie_group, tie     CSR over groups: what a pair of rows of two groups weighs
@@ -181,11 +183,11 @@ def sum_modules(volume, cut, indptr, near, weight, owner, group, amount,
 
 @jit
 def move_nodes(
-    indptr, near, weight, linked, volume, cut, owner, group, amount, tie_indptr, tie_group, tie,
-    self_shared, order, fence, home, log_total, floor, smallest, everywhere, may_open, may_empty,
-    only_single,
+    indptr, near, weight, linked, pull, volume, cut, owner, group, amount,
+    tie_indptr, tie_group, tie, self_shared, order, fence, home, log_total, floor, smallest,
+    everywhere, may_open, may_empty, only_single,
     labels, module_volume, module_cut, module_size, module_cost, active, keys, held,
-    common, touched, free,
+    common, drawn, touched, free,
 ):  # fmt: skip
     """Move each active node, in the given order, to its best module: one sweep.
 
@@ -193,8 +195,8 @@ def move_nodes(
     that holds most of a group), an empty one if ``may_open``, and all modules if ``everywhere``.
     A module is a candidate only for nodes with its fence, equal for all nodes of a module.
     Ties go to the lowest number, and staying wins unless the gain exceeds ``smallest``.
-    labels, module_*, active, keys, held: IN/OUT. common (zeros), touched, free: scratch; free lists
-    empty modules. Returns the sum of the gains, the moves and the tests of moves.
+    labels, module_*, active, keys, held: IN/OUT. common, drawn (zeros), touched, free: scratch;
+    free lists empty modules. Returns the sum of the gains, the moves and the tests of moves.
     """
     n, n_groups = len(labels), len(tie_indptr) - 1
     module_fence = np.full(len(module_volume), -1, dtype=np.int64)
@@ -226,6 +228,8 @@ def move_nodes(
                 touched[n_touched] = y
                 n_touched += 1
             common[y] += weight[e]
+            if len(pull):
+                drawn[y] += pull[e]
         own = common[x]
         if has_groups:
             own -= self_shared[v]
@@ -237,7 +241,7 @@ def move_nodes(
         if module_size[x] == 1:
             left_volume = left_cut = 0.0
         left_cost = cost(left_volume, left_cut, log_total, floor)
-        stay = module_cost[x] - left_cost
+        stay = module_cost[x] - left_cost - drawn[x]
         best, best_gain = x, smallest
         best_volume = best_cut = best_cost = 0.0
         n_candidates = n_touched
@@ -270,12 +274,12 @@ def move_nodes(
             new_volume = module_volume[y] + volume[v]
             new_cut = module_cut[y] + cut[v] - 2.0 * shared
             new_cost = cost(new_volume, new_cut, log_total, floor)
-            gain = stay + module_cost[y] - new_cost
+            gain = stay + module_cost[y] - new_cost + drawn[y]
             if gain > best_gain or (gain == best_gain and best != x and y < best):
                 best, best_gain = y, gain
                 best_volume, best_cut, best_cost = new_volume, new_cut, new_cost
         for t in range(n_touched):
-            common[touched[t]] = 0.0
+            common[touched[t]] = drawn[touched[t]] = 0.0
         if best == x:
             continue
         if module_size[best] == 0:
@@ -322,14 +326,15 @@ def find_homes(owner, group, amount, n_groups, labels, keys, held, home, most):
 
 @jit
 def aggregate_edges(
-    indptr, near, weight, linked, volume, cut, labels, members, member_indptr,
-    out_indptr, out_near, out_weight, out_linked, out_volume, out_cut, common, joined, touched,
+    indptr, near, weight, linked, pull, volume, cut, labels, members, member_indptr,
+    out_indptr, out_near, out_weight, out_linked, out_pull, out_volume, out_cut,
+    common, drawn, joined, touched,
 ):  # fmt: skip
     """Edges between modules, rows not sorted, and what modules have of both graphs' edges.
 
     out_*: OUT, as long as the edges, or one per module; the cuts are those without what nodes of a
-    module have in common between groups. common, joined (zeros), touched: scratch, one per module.
-    Returns the number of edges.
+    module have in common between groups. common, drawn, joined (zeros), touched: scratch, one per
+    module. Returns the number of edges.
     """
     filled = 0
     out_indptr[0] = 0
@@ -349,6 +354,8 @@ def aggregate_edges(
                     touched[n_touched] = y
                     n_touched += 1
                 common[y] += weight[e]
+                if len(pull):
+                    drawn[y] += pull[e]
                 if linked[e]:
                     joined[y] = 2
             out_volume[x] += volume[v]
@@ -358,8 +365,10 @@ def aggregate_edges(
             out_near[filled] = y
             out_weight[filled] = common[y]
             out_linked[filled] = joined[y] == 2
+            if len(pull):
+                out_pull[filled] = drawn[y]
             filled += 1
-            common[y] = 0.0
+            common[y] = drawn[y] = 0.0
             joined[y] = 0
         out_indptr[x + 1] = filled
     return filled

@@ -169,15 +169,63 @@ def hand_over(
 
 
 @jit
+def sum_below(parent, n_leaves, indptr, near, weight, pull, cut, pulled, standing, up, when, size):
+    """Cuts of all nodes from those of the leaves, and the sums of the pulls below them.
+
+    cut: IN/OUT, that of the leaves is set; pulled: OUT. Leaves are united in the order of the
+    nodes, the smaller set under the larger, so that a leaf has at most log2 n steps to the top of
+    its set, however deep the tree is; ``when`` is the node that took a step, and the highest one on
+    the way from leaf to leaf is where they meet. standing (of nodes), up, when, size (of leaves):
+    scratch.
+    """
+    n = len(parent)
+    cut[n_leaves:] = 0.0
+    pulled[:] = 0.0
+    standing[:] = -1
+    for i in range(n_leaves):
+        standing[i], up[i], when[i], size[i] = i, i, n, 1
+    for x in range(n - 1):
+        a, b = standing[parent[x]], standing[x]
+        if a < 0:
+            standing[parent[x]] = b
+            continue
+        if size[a] < size[b]:
+            a, b = b, a
+        up[b], when[b] = a, parent[x]
+        size[a] += size[b]
+        standing[parent[x]] = a
+    for i in range(n_leaves):
+        for e in range(indptr[i], indptr[i + 1]):
+            if near[e] <= i:  # each pair once
+                continue
+            a, b, meet = i, np.int64(near[e]), 0
+            while a != b:
+                if when[a] < when[b]:
+                    meet, a = when[a], up[a]
+                else:
+                    meet, b = when[b], up[b]
+            cut[meet] -= 2.0 * weight[e]
+            if len(pull):
+                pulled[meet] += pull[e]
+    for x in range(n - 1):
+        cut[parent[x]] += cut[x]
+        pulled[parent[x]] += pulled[x]
+    for x in range(n_leaves, n):
+        cut[x] = max(cut[x], 0.0)  # but for rounding
+    cut[n - 1] = 0.0
+
+
+@jit
 def prune_tree(
-    parent, n_leaves, volume, cut, top, price, may_be_whole, chosen, best, spread, held, open_
-):
+    parent, n_leaves, volume, cut, pulled, top, price, may_be_whole,
+    chosen, best, spread, held, open_,
+):  # fmt: skip
     """Which nodes make the cheapest set of modules inside each node that is the top of others.
 
     top[x] is the node in whose inside node x may be a module, -1 if nowhere. A module X inside R
-    costs the code of its leaves, -sum cut_i log2(d_i / V_X), its own, -cut_X log2(V_X / V_R), and
-    its price, -price V_X log2(V_X / V_R). The best set is exact: from the leaves up, a node is one
-    module or what is best below it; ties go to the larger module.
+    costs the code of its leaves, -sum cut_i log2(d_i / V_X), its own, -cut_X log2(V_X / V_R), its
+    price, -price V_X log2(V_X / V_R), less what pulls its leaves together. The best set is exact:
+    from the leaves up, a node is one module or what is best below it; ties go to the larger module.
     chosen: OUT, the modules; a top is chosen itself if it is best left whole, and may be. best,
     spread, held, open_: scratch, one entry per node.
     """
@@ -195,7 +243,7 @@ def prune_tree(
             spread[above] += spread[x]
             held[above] += held[x]
         root = top[x]
-        own = held[x] * height - spread[x]
+        own = held[x] * height - spread[x] - pulled[x]
         if root >= 0 and volume[root] > 0:
             own -= (cut[x] + price * volume[x]) * (height - np.log2(volume[root]))
         if root < 0 and not is_leaf:  # not a candidate, but perhaps a top

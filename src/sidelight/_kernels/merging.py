@@ -117,6 +117,8 @@ def find_best(
         if linked[e]:
             y = near[e]
             new_gain = pair_gain(x, y, weight[e], volume, cut, costs, log_total, floor, stretching)
+            if len(relation) and not must_first:
+                new_gain += relation[e]
             new_sign = sign_of(relation[e] if must_first else 0.0, must_first)
             offer(x, y, new_sign, new_gain, lowest, name, sign, gain, partner)
 
@@ -304,6 +306,8 @@ def offer_row(
             continue
         z = near[e]
         new_gain = pair_gain(y, z, weight[e], volume, cut, costs, log_total, floor, stretching)
+        if len(relation) and not must_first:
+            new_gain += relation[e]
         new_sign = sign_of(relation[e] if must_first else 0.0, must_first)
         offer(y, z, new_sign, new_gain, lowest, name, sign, gain, partner)
         if partner[z] == x or partner[z] == y:
@@ -329,11 +333,11 @@ def merge_modules(
     """Merge linked modules, best pair first, until no pair is left or n_wanted modules remain.
 
     The pool (near, weight, linked, relation) holds the row of module x, sorted, from start[x] on
-    and is free from ``end``; relation is empty unless must_first, which merges pairs with more
-    must-links than cannot-links before others. A pair merges only if its gain is at least
-    ``lowest``. parent: OUT, the module into which each module went, itself if it remains; gone,
-    cut_then: OUT, the modules that went, in their order, and the cut of the module that came out.
-    All other arrays are used up.
+    and is free from ``end``; relation, if it is not empty, is added to the gains, or with
+    must_first says which pairs merge before others, those with more must-links than cannot-links.
+    A pair merges only if its gain is at least ``lowest``. parent: OUT, the module into which each
+    module went, itself if it remains; gone, cut_then: OUT, the modules that went, in their order,
+    and the cut of the module that came out. All other arrays are used up.
     With ``stretching`` merged modules stay below the new one, as in a tree; costs then come in as
     the cuts that count for single nodes (Eq. 3.12).
     Returns the number of modules, the sum of the gains and the number of steps in the heap.
@@ -365,6 +369,7 @@ def merge_modules(
         x = partner[y]
         if x == NOBODY:
             break
+        gained += gain[y]
         if length[x] > length[y]:
             x, y = y, x  # x goes into y, the one with the longer row
         if end + length[x] + length[y] > len(near):
@@ -378,7 +383,6 @@ def merge_modules(
         share_rows(x, y, first, end_of_y, end, near, weight, linked, relation, twin, place,
                    head, following, entry_group, entry_amount, n_entries, tie_indptr, tie_group,
                    tie, keys, entry)  # fmt: skip
-        gained += pair_gain(x, y, between, volume, cut, costs, log_total, floor, stretching)
         start[y], length[y], length[x] = first, end - first, 0
         volume[y] += volume[x]
         cut[y] += cut[x] - 2.0 * between

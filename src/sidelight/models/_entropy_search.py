@@ -45,6 +45,7 @@ class Level(NamedTuple):
     near: NDArray[np.int32]
     weight: Floats
     linked: NDArray[np.bool_]
+    pull: Floats  # what an edge's ends gain by sharing a module, whatever else; or nothing
     volume: Floats
     cut: Floats
     owner: Ints
@@ -64,7 +65,7 @@ class Level(NamedTuple):
     @property
     def edges(self) -> tuple[Any, ...]:
         """The first arguments of the kernels."""
-        return self.indptr, self.near, self.weight, self.linked
+        return self.indptr, self.near, self.weight, self.linked, self.pull
 
     @property
     def groups(self) -> tuple[Any, ...]:
@@ -107,10 +108,28 @@ def first_level(
     cut = degree + np.asarray(relation.sum(axis=1)).ravel()
     cut = cut + _cut_between_groups(n, group, amount, ties)
     return Level(
-        indptr, near, weight, linked, degree, cut, owner, *held, ties,
+        indptr, near, weight, linked, np.empty(0), degree, cut, owner, *held, ties,
         _shared_inside(owner, *held, ties), total, float(positive.min()) if len(positive) else 1.0,
         -float((positive * np.log2(positive)).sum()),
     )  # fmt: skip
+
+
+def pulled_level(data: sparse.csr_array, pull: sparse.csr_array) -> Level:
+    """The rows as nodes of the data alone; ``pull`` is added to the objective, not to the cuts.
+
+    Parameters
+    ----------
+    data : csr_array
+        Similarities: symmetric, above zero, no diagonal.
+    pull : csr_array
+        What two rows gain by sharing a module, in bits times weight: symmetric, no diagonal.
+    """
+    n = data.shape[0]
+    nothing = Ties(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
+    level = first_level(data, 0.0 * pull, np.full(n, -1), np.ones(n), nothing)
+    if not pull.nnz:
+        return level
+    return level._replace(pull=_both_graphs(0.0 * data, pull)[2])
 
 
 def _both_graphs(data: sparse.csr_array, relation: sparse.csr_array) -> tuple[Any, ...]:
@@ -175,9 +194,16 @@ def modules_of(level: Level, labels: Ints, n_modules: int | None = None) -> Modu
 
 
 def objective(level: Level, labels: Ints) -> float:
-    """L of Eq. 3.5 for a partition of the level's nodes, from its definition."""
-    found = modules_of(level, labels)
-    return costs_sum(level, found)
+    """L of Eq. 3.5 for a partition of the level's nodes, from its definition, less what pulls."""
+    return costs_sum(level, modules_of(level, labels)) - _pull_inside(level, labels) / level.total
+
+
+def _pull_inside(level: Level, labels: Ints) -> float:
+    """The sum of the pulls inside modules."""
+    if not len(level.pull):
+        return 0.0
+    row = np.repeat(np.arange(level.n_nodes), np.diff(level.indptr))
+    return float(level.pull[labels[row] == labels[level.near]].sum()) / 2
 
 
 def costs_sum(level: Level, found: Modules) -> float:
@@ -253,10 +279,11 @@ def mergers(
     n = level.n_nodes
     must_first = relation is not None
     level = _sorted_rows(level)
+    relation = level.pull if relation is None else relation
     room = len(level.near) // 2 + 64
     near, weight, linked = (np.concatenate([a, np.zeros(room, dtype=a.dtype)])
-                            for a in level.edges[1:])  # fmt: skip
-    edge_ties = np.concatenate([relation, np.zeros(room)]) if must_first else np.empty(0)
+                            for a in level.edges[1:4])  # fmt: skip
+    edge_ties = np.concatenate([relation, np.zeros(room)]) if len(relation) else np.empty(0)
     if len(level.group):
         keys, held = level.table()
         everyone = np.arange(n)
@@ -292,8 +319,9 @@ def _sorted_rows(level: Level) -> Level:
     if (key[1:] > key[:-1]).all():
         return level
     order = np.argsort(key)
+    pull = level.pull[order] if len(level.pull) else level.pull
     return level._replace(
-        near=level.near[order], weight=level.weight[order], linked=level.linked[order]
+        near=level.near[order], weight=level.weight[order], linked=level.linked[order], pull=pull
     )
 
 
@@ -387,7 +415,7 @@ def move(
     )
     costs = np.empty(n_slots)
     costs_of(level, modules, costs)
-    value = float(costs.sum() + level.constant) / level.total
+    value = float(costs.sum() + level.constant - _pull_inside(level, labels)) / level.total
     keys, held = level.table()
     n_groups = level.ties.n_groups
     home, most = np.full(n_groups, -1, dtype=np.int64), np.zeros(n_groups)
@@ -395,6 +423,7 @@ def move(
     active = np.ones(n, dtype=np.bool_)
     widest = int(np.diff(level.indptr).max(initial=0))
     scratch = (
+        np.zeros(n_slots),
         np.zeros(n_slots),
         np.empty(max(n_slots, widest), dtype=np.int64),
         np.empty(n_slots, dtype=np.int64),
@@ -436,10 +465,11 @@ def aggregate(level: Level, labels: Ints) -> Level:
     indptr = np.empty(n + 1, dtype=np.int64)
     near = np.empty(len(level.near), dtype=np.int32)
     weight, linked = np.empty(len(near)), np.empty(len(near), dtype=np.bool_)
-    volume, cut = np.empty(n), np.empty(n)
+    volume, cut, pull = np.empty(n), np.empty(n), np.empty(len(level.pull))
     n_edges = entropy.aggregate_edges(
         *level.edges, level.volume, level.cut, labels, members, member_indptr, indptr, near, weight,
-        linked, volume, cut, np.zeros(n), np.zeros(n, dtype=np.int8), np.empty(n, dtype=np.int64),
+        linked, pull, volume, cut,
+        np.zeros(n), np.zeros(n), np.zeros(n, dtype=np.int8), np.empty(n, dtype=np.int64),
     )  # fmt: skip
     owner, own = np.zeros(n + 1, dtype=np.int64), np.zeros(n)
     group, amount = level.group, level.amount
@@ -455,8 +485,9 @@ def aggregate(level: Level, labels: Ints) -> Level:
         cut -= own - np.bincount(labels, level.own, minlength=n)
     return level._replace(
         indptr=indptr, near=near[:n_edges].copy(), weight=weight[:n_edges].copy(),
-        linked=linked[:n_edges].copy(), volume=volume, cut=cut,
+        linked=linked[:n_edges].copy(), pull=pull[:n_edges].copy(), volume=volume, cut=cut,
         owner=owner, group=group, amount=amount, own=own,
+        constant=level.constant - _pull_inside(level, labels),
     )  # fmt: skip
 
 
@@ -492,6 +523,7 @@ def improve(
     *,
     order: Ints | None = None,
     fixed: bool = False,
+    may_open: bool = True,
     max_rounds: int = 10,
     each_round: Callable[[], object] | None = None,
 ) -> Moved:
@@ -512,6 +544,8 @@ def improve(
         The order of the first sweep over rows.
     fixed : bool, default=False
         Keep the number of modules.
+    may_open : bool, default=True
+        Whether there may be new modules, if the number is not fixed.
     max_rounds : int, default=10
         The limit.
     each_round : callable, optional
@@ -524,9 +558,9 @@ def improve(
         upper = np.empty(int(joined.max(initial=-1)) + 1, dtype=np.int64)
         upper[joined] = labels
         coarse = aggregate(level, joined)
-        if fixed:
-            new = move(coarse, upper, may_open=False, may_empty=False).labels[joined]
-            new = move(level, new, may_open=False, may_empty=False, order=order).labels
+        if fixed or not may_open:
+            new = move(coarse, upper, may_open=False, may_empty=not fixed).labels[joined]
+            new = move(level, new, may_open=False, may_empty=not fixed, order=order).labels
         else:
             new = climb(level, climb(coarse, upper)[joined], order)
         new_value = objective(level, new)
@@ -560,11 +594,17 @@ def merge_down(level: Level, labels: Ints, n_wanted: int) -> Ints:
     row = np.repeat(np.arange(n), np.diff(top.indptr))
     rows = np.concatenate([row, first, second])
     columns = np.concatenate([top.near, second, first])
-    weights = np.concatenate([top.weight, np.zeros(2 * len(first))])
-    edges = sparse.coo_array((weights, (rows, columns)), shape=(n, n)).tocsr()
-    edges.sort_indices()
+
+    def with_all(values: Floats) -> sparse.csr_array:
+        values = np.concatenate([values, np.zeros(2 * len(first))])
+        found = sparse.coo_array((values, (rows, columns)), shape=(n, n)).tocsr()
+        found.sort_indices()
+        return found
+
+    edges = with_all(top.weight)
     top = top._replace(
         indptr=edges.indptr.astype(np.int64), near=edges.indices.astype(np.int32),
         weight=edges.data, linked=np.ones(edges.nnz, dtype=np.bool_),
+        pull=with_all(top.pull).data if len(top.pull) else top.pull,
     )  # fmt: skip
     return merge(top, n_wanted=n_wanted, only_gains=False)[labels]

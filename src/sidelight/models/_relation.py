@@ -106,6 +106,67 @@ def _once(said: Statements) -> Statements:
     return said.take(np.append(True, ~same)[: len(said.kind)])
 
 
+def stated_relation(side: SideInformation, strengths: Strengths, side_weight: float) -> Relation:
+    """A relation graph of `stated_pairs` alone: each weighs its own, whatever else is said."""
+    pairs = stated_pairs(side)
+    i = np.repeat(np.arange(pairs.shape[0]), np.diff(pairs.indptr))
+    j = pairs.indices.astype(np.int64)
+    must, cannot = (strengths.of(i, j, is_must) for is_must in (True, False))
+    pairs.data = side_weight * np.where(pairs.data > 0, pairs.data * must, -pairs.data * cannot)
+    return Relation.none(side.n_samples)._replace(pairs=pairs)
+
+
+def stated_pairs(side: SideInformation) -> sparse.csr_array:
+    """What is said of pairs of rows: the sum of the weights, those of cannot-links below zero.
+
+    A label ties its row to the first row of its class, a negative label parts the two, and the
+    first rows of two classes are apart. What follows from chains is left out, so that there are no
+    more pairs than statements and pairs of classes.
+    """
+    said = _once(side.statements)
+    by_class = said.kind >= LABEL
+    n_codes = int(said.class_code.max(initial=0)) + 1
+    code = said.vocabulary * n_codes + said.class_code
+    has = said.kind == LABEL
+    classes, start = np.unique(code[has], return_index=True)
+    first = np.append(said.i[has][start], 0)
+    place = np.searchsorted(classes, code)
+    known = ~by_class | (np.append(classes, code.max(initial=0) + 1)[place] == code)
+    other = np.where(by_class, first[place], said.j)
+    value = np.where((said.kind == MUST) | has, said.weight, -said.weight)
+    keep = known & (said.i != other)
+    a, b = np.triu_indices(len(classes), 1)
+    differ = (classes[a] // n_codes == classes[b] // n_codes) & (first[a] != first[b])
+    a, b = a[differ], b[differ]
+    n_rows = np.bincount(place[has], minlength=len(classes))
+    mean = np.bincount(place[has], said.weight[has], minlength=len(classes)) / n_rows
+    return _symmetric(
+        side.n_samples,
+        np.concatenate([said.i[keep], first[a]]),
+        np.concatenate([other[keep], first[b]]),
+        np.concatenate([value[keep], -np.sqrt(mean[a] * mean[b])]),
+    )
+
+
+def exceptions(side: SideInformation) -> sparse.csr_array:
+    """`stated_pairs`, weighed by how many rows are in the wrong place if a statement is broken.
+
+    Where two groups of rows that belong together are said to be apart, and are not, those of the
+    smaller one are, however often it was said; at least one row for each statement.
+    """
+    pairs = stated_pairs(side)
+    group = np.asarray(side.groups())
+    one = np.repeat(group, np.diff(pairs.indptr))
+    other = group[pairs.indices]
+    apart = (pairs.data < 0) & (one != other)
+    low, high = np.minimum(one, other)[apart], np.maximum(one, other)[apart]
+    _, inverse, count = np.unique(low * len(group) + high, return_inverse=True, return_counts=True)
+    size = np.bincount(group)
+    n_said = count[inverse] / 2  # a symmetric matrix has each twice
+    pairs.data[apart] *= np.maximum(np.minimum(size[low], size[high]) / n_said, 1.0)
+    return pairs
+
+
 # What follows from the statements
 
 

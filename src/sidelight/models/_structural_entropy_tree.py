@@ -19,19 +19,26 @@ Departures from the paper, each settled by measurement or because the paper is s
 - Stretching, as published, joins the pair that gains most. In large graphs sums of many weak edges
   win, and one node swallows all others row by row. Here the gain is divided by the geometric mean
   of the two volumes, which ends with a lower L.
+- Rows that belong together are joined first, so that what follows from must-links and labels is in
+  the tree: their groups are nodes. It needs no weights then (``entailed="none"``). With weights, a
+  few chained statements entail so many pairs that L is theirs alone.
 - Compressing, as published, leaves single rows beside the clusters and swings with the statements:
   it removes the cheapest node, wherever it is, and rows that join late stand near the root. Here
-  the clusters are the partition into nodes of the binary tree with the lowest L + price H, found
-  exactly; H is the entropy of the clusters. L alone would have dozens of clusters in a graph of few
-  neighbours. Then clusters merge and rows move as long as L + price H falls, and the tree is
-  stretched anew inside them (``refine``), so that every cluster is a node of the binary tree.
-- What is said of entailed pairs, and rho: as in `StructuralEntropyClustering`.
+  the clusters are those of lowest J, the data's own entropy, a price for naming clusters, and the
+  bits of the broken statements (`_tree_search`): first the partition into nodes of the tree, found
+  exactly; then clusters merge and rows move as long as J falls, and the tree is stretched anew
+  inside them (``refine``), so that every cluster is a node of the binary tree. L is no judge of
+  clusters: it rewards a cannot-link the more the smaller the clusters are that it parts.
+- What is said of entailed pairs, and rho, with "mean" and "each": as in
+  `StructuralEntropyClustering`. With "none" there is no rho: a statement weighs its own.
 """
 
+import math
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
@@ -41,7 +48,13 @@ from sidelight.models import _entropy_search as search
 from sidelight.models import _tree_search as trees
 from sidelight.models._base import name_clusters
 from sidelight.models._entropy_graph import EntropyGraphModel, Task
-from sidelight.models._relation import relation_graph
+from sidelight.models._relation import (
+    Relation,
+    Strengths,
+    exceptions,
+    relation_graph,
+    stated_relation,
+)
 from sidelight.side import SideInformation
 from sidelight.tree import ClusterTree
 
@@ -75,29 +88,34 @@ class StructuralEntropyTree(EntropyGraphModel):
         Scale the columns first: to mean 0 and deviation 1, which the cosine needs unless zero has
         a meaning of its own, or to [0, 1]. Sparse data become dense by it; None leaves all as is.
     side_weight : float, default=2.0
-        What statements count against the data, the paper's phi.
+        What statements count against the data, the paper's phi. A broken statement costs so many
+        times log2 n bits, with 2 what it takes to name the two rows of an exception; one that two
+        groups are apart costs that for each row of the smaller.
     lowest_similarity : {"observed", "zero"}, default="observed"
         A cannot-link weighs the similarity of its rows above the lowest one of all pairs, or above
         zero.
-    entailed : {"mean", "each"}, default="mean"
-        Pairs that follow from statements weigh the mean of their kind, held for pairs of groups, or
-        each its own weight, which takes memory for each: up to 5,000,000 pairs.
+    entailed : {"none", "mean", "each"}, default="none"
+        What pairs that follow from statements weigh in L: nothing, since rows that belong together
+        are nodes of the tree; the mean of their kind, held for pairs of groups; or each its own
+        weight, which takes memory for each: up to 5,000,000 pairs.
     self_loops : bool, default=False
         Add 1, the similarity of a row with itself, to the volume of each row. With 5 neighbours
         that is a sixth of the volume, which never leaves its row: lower the price then.
     stretching : {"relative", "published"}, default="relative"
         Which pair of nodes is joined next: that whose joint lowers L most for the size of the two
-        (the geometric mean of their volumes), or most. The first gives the lower L in the end, and
-        trees that are not as deep; with the other, in large graphs, one node swallows the rest.
+        (the geometric mean of their volumes), rows that belong together before others; or just
+        most. The first gives the lower L in the end, and trees that are not as deep; with the
+        other, in large graphs, one node swallows the rest.
     cutting : {"priced", "published"}, default="priced"
         Which nodes of the binary tree are kept: the cheapest modules at a price for their number,
         or those that are left when nodes on long paths are removed, the cheapest first.
-    price : float, default=0.95
+    price : float, default=0.8
         What clusters have to save of each bit that it takes to name them: more, fewer clusters. It
-        matters for ``cutting="priced"`` and where a number of clusters is cut.
+        matters for ``cutting="priced"``; a number of clusters is cut at a price of its own, the
+        highest at which the tree has so many.
     refine : bool, default=True
-        Merge the clusters, and move rows between them, as long as L + price H falls, and stretch
-        the binary tree again inside them. Not for ``cutting="published"``.
+        Merge the clusters, and move rows between them, as long as the objective of the cut falls,
+        and stretch the binary tree again inside them. Not for ``cutting="published"``.
     random_state : int, Generator or RandomState, optional
         Seed of approximate neighbours; nothing else is random.
 
@@ -115,8 +133,8 @@ class StructuralEntropyTree(EntropyGraphModel):
         The node of each cluster in ``tree_``.
     binary_tree_ : ClusterTree
         The tree from which it was cut: every node has two children, but for nodes whose parts no
-        edge joins, such as the root of several components. Heights are bits: log2 of the volume
-        under the node, over that of the smallest row.
+        edge joins, such as the root of several components, or rows that only statements join.
+        Heights are bits: log2 of the volume under the node, over that of the smallest row.
     graph_ : csr_array of shape (n_samples, n_samples)
         The neighbour graph.
     bandwidth_ : float
@@ -136,13 +154,17 @@ class StructuralEntropyTree(EntropyGraphModel):
 
     Notes
     -----
-    The price has an easy reading. L is what it takes to follow a random walk on the graph, in bits
-    per step, if a cluster's name is said only when the walk enters it. With a price, a share of
-    these names is said at every step. At a price of 1 no partition gains by the data alone, at 0
-    the sparse graph falls into many small modules. 0.95 was chosen on the data sets of the paper,
-    with statements: see ``docs/results/sse``. Without statements, or with many small classes, the
-    clusters that are found are often unions of classes: give ``n_clusters`` if you know it, or a
-    lower price.
+    A cut into clusters is judged by J = H(data) + price H(clusters) + bits of broken statements.
+    The price has an easy reading. H(data), which is L without statements, is what it takes to
+    follow a random walk on the graph, in bits per step, if a cluster's name is said only when the
+    walk enters it. With a price, a share of these names is said at every step. At a price of 1 no
+    partition gains by the data alone, at 0 the sparse graph falls into many small modules. 0.8 was
+    chosen on five data sets, see ``docs/results/sse``. Where classes are small and not well apart
+    in the graph (faces), the clusters that are found are unions of classes, and pairs do not tell:
+    give ``n_clusters`` if you know it, or a lower price.
+
+    With ``refine`` a cluster is never a single row that has neighbours, unless ``n_clusters`` asks
+    for so many.
 
     Rows without neighbours stay alone unless statements put them somewhere.
 
@@ -200,7 +222,7 @@ class StructuralEntropyTree(EntropyGraphModel):
         "scaling": [StrOptions({"min-max", "z-score"}), None],
         "side_weight": [Interval(Real, 0, None, closed="left")],
         "lowest_similarity": [StrOptions({"observed", "zero"})],
-        "entailed": [StrOptions({"mean", "each"})],
+        "entailed": [StrOptions({"none", "mean", "each"})],
         "self_loops": ["boolean"],
         "stretching": [StrOptions({"relative", "published"})],
         "cutting": [StrOptions({"priced", "published"})],
@@ -221,11 +243,11 @@ class StructuralEntropyTree(EntropyGraphModel):
         scaling: str | None = "z-score",
         side_weight: float = 2.0,
         lowest_similarity: str = "observed",
-        entailed: str = "mean",
+        entailed: str = "none",
         self_loops: bool = False,
         stretching: str = "relative",
         cutting: str = "priced",
-        price: float = 0.95,
+        price: float = 0.8,
         refine: bool = True,
         random_state: Any = None,
     ) -> None:
@@ -264,13 +286,15 @@ class StructuralEntropyTree(EntropyGraphModel):
         self
         """
         side, seed, strengths, context = self._begin(X, y, side)
-        relation = relation_graph(side, strengths, self.side_weight, expand=self.entailed == "each")
-        self._level = search.first_level(self.graph_, *relation)
+        self._level = search.first_level(self.graph_, *self._relation(side, strengths))
         self._leaf_cut = self._level.volume
+        self._data = search.pulled_level(self.graph_, self._exception_bits(side))
         if self.self_loops:
-            self._level = _with_self_loops(self._level)
+            self._level, self._data = map(_with_self_loops, (self._level, self._data))
+        nobody = np.arange(side.n_samples)  # statements that weigh nothing tie nobody
+        self._groups = search.renumbered(np.asarray(side.groups())) if self.side_weight else nobody
         with Task(context, "tree", self) as task:
-            found = self._build_tree(np.asarray(side.groups()), task)
+            found = self._build_tree(task)
         context.call_on_fit_task_end(estimator=self)
         return self._publish_tree(found, side, seed)
 
@@ -303,54 +327,65 @@ class StructuralEntropyTree(EntropyGraphModel):
                 f"n_clusters is {n_clusters}; it has to lie between 1 and {n_samples}, the number "
                 "of rows."
             )
-        return search.renumbered(self._exactly(self._nodes, n_clusters))
+        return self._exactly(self._nodes, n_clusters)
 
     # The tree
 
-    def _build_tree(self, groups: Ints, task: Task) -> "_Found":
+    def _relation(self, side: SideInformation, strengths: Strengths) -> Relation:
+        """The paper's G', with or without what follows from the statements."""
+        if self.entailed == "none":
+            return stated_relation(side, strengths, self.side_weight)
+        return relation_graph(side, strengths, self.side_weight, expand=self.entailed == "each")
+
+    def _exception_bits(self, side: SideInformation) -> sparse.csr_array:
+        """What it saves to keep what is said of two rows, in bits times the weight of an edge.
+
+        A broken statement is an exception, told by naming its rows: log2 n bits for each, and two
+        of them, the paper's phi.
+        """
+        pairs = exceptions(side)
+        edge = float(self.graph_.data.mean()) if self.graph_.nnz else 1.0
+        return pairs * (self.side_weight * math.log2(max(side.n_samples, 2)) * edge)
+
+    def _build_tree(self, task: Task) -> "_Found":
         """Stretch, choose the clusters, and keep the nodes of a tree of the asked height."""
-        relative = self.stretching == "relative"
-        nodes = trees.stretch(self._level, self._leaf_cut, relative=relative)
+        nodes, _ = self._stretched([])
         task.step()
         if self.n_clusters is not None:
             labels = self._exactly(nodes, self.n_clusters)
         elif self._all_equal or not self.graph_.nnz:
             # Nothing tells rows apart, or nothing joins them but statements.
-            labels = np.zeros_like(groups) if self._all_equal else search.renumbered(groups)
+            labels = np.zeros_like(self._groups) if self._all_equal else self._groups
         elif self.cutting == "published":
             kept = trees.compress(nodes, self.height)
             return _Found(trees.restrict(nodes, kept), nodes)
         else:
-            chosen = trees.modules_below_root(nodes, self.price)
+            known = trees.judged(nodes, self._data)
             if not self.refine:
-                return self._layered(nodes, chosen)
-            labels = self._refined(nodes, chosen)
+                return self._layered(nodes, trees.modules_below_root(known, self.price))
+            labels = trees.cheapest(known, self._data, self.price, self._groups)
         task.step()
-        nodes, top = trees.stretch_inside(self._level, self._leaf_cut, labels, relative=relative)
+        nodes, top = self._stretched([labels])
         return self._layered(nodes, np.isin(np.arange(nodes.n_nodes), top))
+
+    def _stretched(self, clusters: list[Ints]) -> tuple[trees.Nodes, Ints]:
+        """The binary tree that has what belongs together as nodes, and the clusters, if any."""
+        relative = self.stretching == "relative"
+        parts = [self._groups] if relative and self._groups.max() + 1 < len(self._groups) else []
+        if parts and clusters:
+            parts = [search.renumbered(clusters[0] * len(self._groups) + self._groups)]
+        return trees.stretch(self._level, self._leaf_cut, [*parts, *clusters], relative=relative)
 
     def _layered(self, nodes: trees.Nodes, chosen: NDArray[np.bool_]) -> "_Found":
         """The tree that has the chosen nodes, and parts of them, below its root."""
         whole, chosen = trees.below_a_root(nodes, chosen)
-        kept = trees.layers(whole, chosen, self.height, self.price)
+        kept = trees.layers(trees.judged(whole, self._data), chosen, self.height, self.price)
         return _Found(trees.restrict(whole, kept), nodes)
 
     def _exactly(self, nodes: trees.Nodes, n_wanted: int) -> Ints:
-        """So many clusters, and rows moved between them; as the number is given, at no price."""
-        labels = trees.exactly(nodes, self._level, n_wanted, self.price)
-        if self.refine:
-            labels = search.move(self._level, labels, may_open=False, may_empty=False).labels
-        return search.renumbered(labels)
-
-    def _refined(self, nodes: trees.Nodes, chosen: NDArray[np.bool_]) -> Ints:
-        """Clusters joined and rows moved while L + price H falls."""
-        level = trees.priced(self._level, self.price)
-        starts = [chosen]
-        if chosen[-1]:
-            # Statements may tie what no edge joins, and then no node but the root holds it all.
-            starts.append(trees.modules_below_root(nodes, self.price, may_be_whole=False))
-        found = [trees.settle(level, trees.clusters_of(nodes, start)) for start in starts]
-        return min(found, key=lambda labels: search.objective(level, labels))
+        blocks = self._groups if self.refine else None
+        known = trees.judged(nodes, self._data)
+        return search.renumbered(trees.exactly(known, self._data, n_wanted, blocks))
 
     # What is left after the fit
 
@@ -367,7 +402,7 @@ class StructuralEntropyTree(EntropyGraphModel):
         self.tree_, self.binary_tree_ = _cluster_tree(low), _cluster_tree(found.binary)
         self.binary_objective_ = trees.entropy(found.binary)
         self._nodes = found.binary
-        self._keep_modules(self._level, labels, len(names))
+        self._keep_modules(self._data, labels, len(names))
         objective = trees.entropy(low)
         return self._publish(labels, names, _Run(objective, np.array([objective]), 1), side, seed)
 

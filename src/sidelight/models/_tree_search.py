@@ -3,16 +3,25 @@
 `Nodes` holds a tree in which every node comes before its parent. The binary tree comes from
 stretching (Algorithm 2 of the paper). A tree of limited height keeps some of its nodes: those that
 `compress` leaves, one by one at the lowest cost, as published; or those that `prune` chooses, the
-exact minimum of L + price H over all sets of nodes that are modules.
+exact minimum over all sets of nodes that are modules of
 
-H is the entropy of the module that a step of a random walk is in, so that a module has to save a
-share of the bits that it takes to name it. It is the same as a larger cut,
+    J = H(data) + price H(modules) + bits of the broken statements.
 
-    L + price H = - sum ... - sum_X (g_X + g'_X + price V_X) / V log2(V_X / V),
+H(data) is L without statements. H(modules) is the entropy of the module that a step of a random
+walk is in, so that a module has to save a share of the bits that it takes to name it. It is the
+same as a larger cut,
+
+    H(data) + price H(modules) = - sum ... - sum_X (g_X + price V_X) / V log2(V_X / V),
 
 and so every operation of `_entropy_search` minimises it on a level whose cuts are `priced`.
+
+In L itself a cannot-link is a negative weight g'_X, which counts the more the smaller its module
+is, without end; and the pairs that follow from m statements are m² where these chain. So L has its
+minimum where whatever must-links join is alone. In J a broken statement costs the same in clusters
+of any size, and what follows from statements is in the tree: rows that belong together are a node.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +40,8 @@ Bools = NDArray[np.bool_]
 class Nodes(NamedTuple):
     """A tree: leaves 0 … n_leaves − 1 are the rows, the last node is the root, of parent −1.
 
-    The cut of a leaf is that in the data alone (Eq. 3.11), that of others is in both graphs.
+    The cut of a leaf is that in the data alone (Eq. 3.11), that of others is in both graphs, or in
+    the data alone if the nodes are `judged`.
     """
 
     parent: Ints
@@ -39,6 +49,7 @@ class Nodes(NamedTuple):
     cut: Floats
     n_leaves: int
     total: float
+    pulled: Floats  # what pulls the leaves below a node together; nothing unless judged
 
     @property
     def n_nodes(self) -> int:
@@ -68,10 +79,12 @@ def entropy(nodes: Nodes) -> float:
 # Stretching
 
 
-def stretch(level: Level, leaf_cut: Floats, *, relative: bool = False) -> Nodes:
+def stretch(
+    level: Level, leaf_cut: Floats, partitions: Sequence[Ints] = (), *, relative: bool = False
+) -> tuple[Nodes, Ints]:
     """Join the best connected pair of nodes under the root, again and again: the binary tree.
 
-    What no edge joins in the end hangs side by side under the root.
+    What no edge joins in the end hangs side by side under the root, or under the node of its part.
 
     Parameters
     ----------
@@ -79,42 +92,43 @@ def stretch(level: Level, leaf_cut: Floats, *, relative: bool = False) -> Nodes:
         The rows.
     leaf_cut : ndarray of shape (n_samples,)
         The cut of each row in the data.
+    partitions : sequence of ndarray of shape (n_samples,), default=()
+        Nested ones, the finest first, whose parts (numbered from 0) are to be nodes: rows are
+        joined inside the parts of the first one, these inside those of the next, and so on.
     relative : bool, default=False
         Whether the best pair is the one that gains most for its size, or, as published, most.
+
+    Returns
+    -------
+    nodes : Nodes
+    top : ndarray
+        The nodes of the last partition's parts; the rows if there is none.
     """
-    found = search.mergers(level, leaf_cut=leaf_cut, relative=relative)
-    return _rooted(_grown(_leaves(level, leaf_cut), found))
-
-
-def stretch_inside(
-    level: Level, leaf_cut: Floats, clusters: Ints, *, relative: bool = False
-) -> tuple[Nodes, Ints]:
-    """The binary tree in which each cluster (numbered from 0) is a node; and these nodes.
-
-    Rows are joined inside the clusters first, then the clusters are. Parts of a cluster that no
-    edge joins hang side by side under its node.
-    """
-    row = np.repeat(np.arange(level.n_nodes), np.diff(level.indptr))
-    inside = level._replace(linked=level.linked & (clusters[row] == clusters[level.near]))
-    found = search.mergers(inside, leaf_cut=leaf_cut, relative=relative)
-    nodes = _grown(_leaves(level, leaf_cut), found)
-    nodes, top = _gathered(nodes, level, clusters)
-    upper = search.aggregate(level, clusters)
-    # A cluster of one row is a leaf, whose statements do not count.
-    cut = np.where(top < level.n_nodes, nodes.cut[top], upper.cut)
+    nodes, top = _leaves(level, leaf_cut), np.arange(level.n_nodes)
+    upper, cut, of_row = level, leaf_cut, top  # of_row: the node of ``upper`` that holds a row
+    for parts in partitions:
+        part = np.empty(upper.n_nodes, dtype=np.int64)
+        part[of_row] = parts
+        row = np.repeat(np.arange(upper.n_nodes), np.diff(upper.indptr))
+        inside = upper._replace(linked=upper.linked & (part[row] == part[upper.near]))
+        found = search.mergers(inside, leaf_cut=cut, relative=relative)
+        nodes, top = _gathered(_grown(nodes, found, top), level, parts)
+        upper, of_row = search.aggregate(upper, part), parts
+        # A part of one row is a leaf, whose statements do not count.
+        cut = np.where(top < level.n_nodes, nodes.cut[top], upper.cut)
     found = search.mergers(upper, leaf_cut=cut, relative=relative)
     return _rooted(_grown(nodes, found, top)), top
 
 
 def _leaves(level: Level, leaf_cut: Floats) -> Nodes:
     n = level.n_nodes
-    return Nodes(np.full(n, -1), level.volume, leaf_cut, n, level.total)
+    return Nodes(np.full(n, -1), level.volume, leaf_cut, n, level.total, np.empty(0))
 
 
-def _grown(nodes: Nodes, found: search.Merged, start: Ints | None = None) -> Nodes:
+def _grown(nodes: Nodes, found: search.Merged, start: Ints) -> Nodes:
     """The same nodes and one for each merger above; start: the node of each module."""
     n_new = len(found.gone)
-    node = np.arange(len(found.parent)) if start is None else start.copy()
+    node = start.copy()
     parent = np.concatenate([nodes.parent, np.full(n_new, -1)])
     volume = np.concatenate([nodes.volume, np.empty(n_new)])
     cut = np.concatenate([nodes.cut, found.cut])
@@ -175,12 +189,25 @@ def compress(nodes: Nodes, height: int) -> Bools:
     return up == np.arange(n)
 
 
+def judged(nodes: Nodes, data: Level) -> Nodes:
+    """The same tree with the cuts of the data alone, and what statements pull together."""
+    n, n_leaves = nodes.n_nodes, nodes.n_leaves
+    cut, pulled = np.empty(n), np.empty(n)
+    cut[:n_leaves] = data.cut
+    entropy_tree.sum_below(
+        nodes.parent, n_leaves, data.indptr, data.near, data.weight, data.pull, cut, pulled,
+        np.empty(n, dtype=np.int64), *(np.empty(n_leaves, dtype=np.int64) for _ in range(3)),
+    )  # fmt: skip
+    return nodes._replace(cut=cut, pulled=pulled)
+
+
 def prune(nodes: Nodes, top: Ints, price: float, *, may_be_whole: bool = True) -> Bools:
     """The cheapest modules inside each node that is the ``top`` of others, or it as a whole."""
     n = nodes.n_nodes
     chosen = np.empty(n, dtype=np.bool_)
     entropy_tree.prune_tree(
-        nodes.parent, nodes.n_leaves, nodes.volume, nodes.cut, top, price, may_be_whole,
+        nodes.parent, nodes.n_leaves, nodes.volume, nodes.cut, nodes.pulled, top, price,
+        may_be_whole,
         chosen,
         *(np.empty(n) for _ in range(3)), np.empty(n, dtype=np.bool_),
     )  # fmt: skip
@@ -250,67 +277,107 @@ def clusters_of(nodes: Nodes, chosen: Bools) -> Ints:
     return search.renumbered(nodes.at_or_above(chosen))
 
 
-def exactly(nodes: Nodes, level: Level, n_wanted: int, price: float) -> Ints:
-    """So many clusters: the cheapest partition into at least as many nodes, merged down.
+def cheapest(nodes: Nodes, data: Level, price: float, blocks: Ints) -> Ints:
+    """The clusters of lowest J that are found from several cuts of a judged tree.
 
-    Modules with less than a twentieth of an even share do not count, if that is possible, and join
-    the one they are most alike first: asked for ten clusters, nobody wants three and seven rows
-    that are far from all.
+    A coarse cut may have joined what a finer one could have joined better, and a fine one may end
+    where no single merger gains: J decides.
+    """
+    level = priced(data, price)
+    starts = [modules_below_root(nodes, p) for p in _around(price)]
+    if starts[0][-1]:
+        # Statements may tie what no edge joins, and then no node but the root holds it all.
+        starts.append(modules_below_root(nodes, price, may_be_whole=False))
+    found = [settle(level, clusters_of(nodes, start), blocks) for start in starts]
+    return min(found, key=lambda labels: search.objective(level, labels))
+
+
+def _around(price: float) -> tuple[float, ...]:
+    """The price, one half-way to 1, where no partition of the data gains, and two lower ones."""
+    return price, (1 + price) / 2, 0.75 * price, 0.5 * price
+
+
+def settle(level: Level, labels: Ints, blocks: Ints) -> Ints:
+    """Move modules, merge pairs, then move blocks and rows, while the objective falls.
+
+    Rows of a block in one module move together. A row with neighbours is no module in the end.
+    """
+    upper = search.aggregate(level, labels)
+    labels = search.move(upper, np.arange(upper.n_nodes), may_open=False).labels[labels]
+    labels = search.merge(search.aggregate(level, labels))[labels]
+    labels = search.improve(level, labels, blocks, may_open=False).labels
+    n_modules = -1
+    while n_modules != len(size := np.bincount(labels)):  # a row may have joined another one
+        n_modules = len(size)
+        labels = _absorbed(level, labels, size == 1)
+    return labels
+
+
+def exactly(nodes: Nodes, data: Level, n_wanted: int, blocks: Ints | None = None) -> Ints:
+    """So many clusters: cuts of a judged tree into at least as many nodes, merged down.
+
+    With ``blocks``, blocks and rows move after that, and of several cuts the one counts that ends
+    with the fewest single rows, and then with the lowest J: at the highest price at which the tree
+    has so many, or at no price, which makes clusters more even, if single rows are left. Modules
+    with less than a twentieth of an even share do not count, if that is possible, and join the one
+    they are most alike first: asked for ten clusters, nobody wants three and seven rows that are
+    far from all.
     """
     smallest = nodes.total / (20 * n_wanted)
-    labels = _finer(nodes, n_wanted, price, smallest)
-    if labels is not None:
-        labels = _absorbed(level, labels, smallest)
-    else:
-        labels = _finer(nodes, n_wanted, price, 0.0)
-    labels = np.arange(nodes.n_leaves) if labels is None else labels
-    return search.merge_down(level, labels, n_wanted)
+    price = _highest_price(nodes, n_wanted, smallest)
+    if price is None:
+        smallest = 0.0
+        price = _highest_price(nodes, n_wanted, smallest)
+    if price is None:
+        return search.merge_down(data, np.arange(nodes.n_leaves), n_wanted)
+    several = blocks is not None and price > 0
+    prices = (price, 0.75 * price, 0.5 * price) if several else (price,)
+    starts = [clusters_of(nodes, modules_below_root(nodes, p)) for p in prices]
+    starts = [_absorbed(data, x, np.bincount(x, data.volume) < smallest) for x in starts]
+    starts = [x for x in starts if x.max() + 1 >= n_wanted]  # at lower prices more are small
+    for level in (priced(data, max(price, 0.0)), data):
+        found = [search.merge_down(level, start, n_wanted) for start in starts]
+        if blocks is not None:
+            found = [search.improve(level, x, blocks, fixed=True).labels for x in found]
+        singles = [int((np.bincount(labels) == 1).sum()) for labels in found]
+        worth = [search.objective(level, labels) for labels in found]
+        best = min(range(len(found)), key=list(zip(singles, worth, strict=True)).__getitem__)
+        if not singles[best]:
+            break
+    return found[best]
 
 
-def _absorbed(level: Level, labels: Ints, smallest: float) -> Ints:
-    """Modules below a volume join the larger module with which they have most in common."""
+def _highest_price(nodes: Nodes, n_wanted: int, smallest: float) -> float | None:
+    """The highest price, up to 2, with enough modules of that volume; None if there is none."""
+
+    def enough(price: float) -> bool:
+        labels = clusters_of(nodes, modules_below_root(nodes, price))
+        volume = np.bincount(labels, nodes.volume[: nodes.n_leaves])
+        return bool((volume >= smallest).sum() >= n_wanted)
+
+    high = low = 2.0
+    step = 1.0
+    while not enough(low):
+        if step > 64:  # by then every row is a module
+            return None
+        high, low, step = low, low - step, 2 * step
+    for _ in range(20):
+        middle = (low + high) / 2
+        low, high = (middle, high) if enough(middle) else (low, middle)
+    return low
+
+
+def _absorbed(level: Level, labels: Ints, small: Bools) -> Ints:
+    """Small modules join a module that is not, or a larger one, the one they are most alike."""
     upper = search.aggregate(level, labels)
     row = np.repeat(np.arange(upper.n_nodes), np.diff(upper.indptr))
     near = upper.near.astype(np.int64)
-    some = upper.linked & (upper.volume[row] < smallest) & (upper.volume[near] > upper.volume[row])
-    row, near, weight = row[some], near[some], upper.weight[some]
-    order = np.lexsort((near, -weight, row))
+    larger = upper.volume[near] > upper.volume[row]
+    some = upper.linked & small[row] & (larger | ~small[near])
+    alike = upper.weight + (upper.pull if len(upper.pull) else 0.0)
+    row, near, alike = row[some], near[some], alike[some]
+    order = np.lexsort((near, -alike, row))
     first = order[np.flatnonzero(np.diff(row[order], prepend=-1))]
     up = np.arange(upper.n_nodes)
     up[row[first]] = near[first]
     return search.renumbered(ends(up)[labels])
-
-
-def _finer(nodes: Nodes, n_wanted: int, price: float, smallest: float) -> Ints | None:
-    """At the highest price with enough modules of that volume; None if no price leaves so many."""
-
-    def at(price: float) -> Ints | None:
-        labels = clusters_of(nodes, modules_below_root(nodes, price))
-        volume = np.bincount(labels, nodes.volume[: nodes.n_leaves])
-        return labels if (volume >= smallest).sum() >= n_wanted else None
-
-    high, low, step = price, price, 0.125
-    found = at(low)
-    if found is not None:
-        return found
-    while found is None:
-        if step > 64:  # by then every row is a module
-            return None
-        low, step = price - step, 2 * step
-        found = at(low)
-    for _ in range(20):
-        middle = (low + high) / 2
-        tried = at(middle)
-        if tried is None:
-            high = middle
-        else:
-            low, found = middle, tried
-    return found
-
-
-def settle(level: Level, labels: Ints) -> Ints:
-    """Move whole modules to others, merge pairs, then move rows, while the objective falls."""
-    upper = search.aggregate(level, labels)
-    labels = search.move(upper, np.arange(upper.n_nodes), may_open=False).labels[labels]
-    labels = search.merge(search.aggregate(level, labels))[labels]
-    return search.renumbered(search.move(level, labels, may_open=False).labels)
