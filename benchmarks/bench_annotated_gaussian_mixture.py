@@ -63,14 +63,14 @@ def search_of(annotation_model: str, accuracy: float | None) -> Any:
 
 
 def million_tests(search: Any, seed: int) -> None:
-    from sidelight._kernels.annotated_moves import sweep
+    from sidelight._kernels.annotated_moves import relocate
 
     n_tests = 0
     while n_tests < MILLION:
         # Nothing gains this much, so every test is made and no row moves.
-        n_tests += sweep(
+        n_tests += relocate(
             search.rows, search.order, search.cluster_of, search.model, 1e18, np.inf,
-            search.margin, search.state, search.scratch,
+            search.margin, search.state, search.layers, search.scratch,
         )[2]  # fmt: skip
 
 

@@ -24,6 +24,8 @@ move_gains, move_row = from_python(kernels.move_gains), from_python(kernels.move
 joint_gain, try_together = from_python(moves.joint_gain), from_python(moves.try_together)
 swap_chains, move_chunklets = from_python(moves.swap_chains), from_python(moves.move_chunklets)
 gather_chain, is_known = from_python(moves.gather_chain), from_python(moves.is_known)
+sweep, move_together = from_python(moves.sweep), from_python(moves.move_together)
+objective = from_python(kernels.objective)
 
 VARIANTS = [
     ("bernoulli", None),
@@ -98,11 +100,15 @@ class Case:
         )
 
     def kept(self):
-        return kernels.objective(self.problem.model, self.search.state)
+        return objective(self.problem.model, self.search.state, self.search.layers)
 
     def fixed(self):
         search = self.search
         return search.rows, search.cluster_of, search.model
+
+    def work(self):
+        search = self.search
+        return search.margin, search.state, search.layers, search.scratch
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -119,11 +125,11 @@ def test_gain_of_every_single_move_is_the_difference_of_the_definition(
     for i in rng.permutation(len(search.order))[:12]:
         for to in range(case.n_clusters):
             own = search.state.labels[i]
-            move_gains(*case.fixed(), search.state, i, search.scratch)
+            move_gains(*case.fixed(), search.state, i, search.layers, search.scratch)
             gain = search.scratch.gain[to]
             if to == own:
                 continue
-            move_row(*case.fixed(), search.state, i, to, search.scratch)
+            move_row(*case.fixed(), search.state, i, to, search.layers)
             after = case.defined()
             assert gain == pytest.approx(after - before, abs=1e-9)
             assert case.kept() == pytest.approx(after, abs=1e-9)
@@ -144,9 +150,8 @@ def test_gain_of_rows_that_move_together_is_the_difference_of_the_definition(
         shift = rng.integers(1, case.n_clusters, size)
         scratch.members[:size] = members
         scratch.goes_to[members] = (search.state.labels[members] + shift) % case.n_clusters
-        gain = joint_gain(*case.fixed(), size, search.state, scratch)
-        fixed = case.fixed()
-        told = try_together(*fixed, -1e9, size, search.margin, search.state, scratch)
+        gain = joint_gain(*case.fixed(), size, search.state, search.layers, scratch)
+        told = try_together(*case.fixed(), -1e9, size, *case.work())
         after = case.defined()
         assert told == gain == pytest.approx(after - before, abs=1e-9)
         assert case.kept() == pytest.approx(after, abs=1e-9)
@@ -163,8 +168,7 @@ def test_rows_that_would_leave_a_cluster_too_small_stay_together():
     scratch.members[: len(members)] = members
     scratch.goes_to[members] = 1
     before = search.state.labels.copy()
-    args = (len(members), search.margin, search.state, scratch)
-    assert try_together(*case.fixed(), -1e9, *args) == 0.0
+    assert try_together(*case.fixed(), -1e9, len(members), *case.work()) == 0.0
     assert_array_equal(search.state.labels, before)
 
 
@@ -173,14 +177,14 @@ def test_sweeps_and_compound_moves_gain_what_they_say(annotation_model, accuracy
     case = Case(3, annotation_model, accuracy, "spherical", 1.0)
     search, said = case.search, case.problem.annotations
     fixed = (*case.fixed()[1:], 1e-10)
-    work = (search.margin, search.state, search.scratch)
+    work = case.work()
     chunks = (said.chunk_span, said.chunk_rows)
     steps = [
-        lambda: moves.sweep(search.rows, search.order, *fixed, np.inf, *work)[:2],
+        lambda: sweep(search.rows, search.order, *fixed, np.inf, *work)[:2],
         lambda: swap_chains(search.rows, search.order, *fixed, True, 256, *work),
         lambda: swap_chains(search.rows, search.order, *fixed, False, 256, *work),
         lambda: move_chunklets(search.rows, *chunks, *fixed, *work),
-        lambda: moves.move_together(search.rows, search.order, *chunks, *fixed, 256, *work),
+        lambda: move_together(search.rows, search.order, *chunks, *fixed, 256, *work),
     ]
     n_moves = 0
     for step in (*steps[1:], *steps):
@@ -199,15 +203,15 @@ def test_climb_ends_where_no_move_gains_and_at_once_where_it_is_known(annotation
         case = Case(5, annotation_model, accuracy, "spherical", 1.0)
         search, said = case.search, case.problem.annotations
         chunks = (said.chunk_span, said.chunk_rows)
-        work = (search.margin, search.state, search.scratch)
+        work = case.work()
         value, n_tests = moves.climb(
             search.rows, search.order, *chunks, known, *case.fixed()[1:], search.value, 1e-9, 1.0,
             256, *work,
         )  # fmt: skip
         assert n_tests > 0
         fixed = (*case.fixed()[1:], 1e-9)
-        further = moves.sweep(search.rows, search.order, *fixed, np.inf, *work)[1]
-        further += moves.move_together(search.rows, search.order, *chunks, *fixed, 256, *work)[1]
+        further = sweep(search.rows, search.order, *fixed, np.inf, *work)[1]
+        further += move_together(search.rows, search.order, *chunks, *fixed, 256, *work)[1]
         assert value == pytest.approx(case.defined(), abs=1e-8) or further
         return value, further, np.sort(search.state.counts)
 
@@ -239,12 +243,12 @@ def test_tables_say_what_the_functions_say():
         x = np.arange(1.0, 61.0)
         people = Annotations.of(side, 3, "bernoulli", None)
         if weight == 1.0:
-            assert_allclose(blocks.x_log_x_of[1:], x * np.log(x))
+            assert_allclose(blocks.layers.x_log_x_of[1:], x * np.log(x))
             agreed = np.arange(31.0)
             expected = gammaln(agreed + 2) + gammaln(30 - agreed + 1)
             assert_allclose(people.term_of[people.term_span[-2] :], expected)
         else:
-            assert len(blocks.x_log_x_of) == len(people.term_of) == 0
+            assert len(blocks.layers.x_log_x_of) == len(people.term_of) == 0
 
 
 @pytest.mark.parametrize(("annotation_model", "accuracy"), VARIANTS, ids=str)
@@ -271,9 +275,13 @@ def test_kempe_chain_keeps_the_statements_that_hold():
 
     def chain(start, with_cannot, limit=256):
         scratch.seen[:] = 0
-        n = gather_chain(search.rows, search.state, start, 0, 1, with_cannot, limit, 1, scratch)
-        return n, sorted(scratch.members[: min(n, 4)].tolist())
+        n, same = gather_chain(
+            search.rows, search.state, start, 0, 1, with_cannot, limit, 1, scratch
+        )
+        return n, sorted(scratch.members[: min(n, 4)].tolist()), same
 
-    assert chain(0, False) == (2, [0, 1])
-    assert chain(0, True) == (4, [0, 1, 2, 3])
+    assert chain(0, False) == (2, [0, 1], False)
+    assert chain(0, True) == (4, [0, 1, 2, 3], False)
     assert chain(0, True, limit=2)[0] == 3
+    search.state.labels[2] = 2  # the cannot-links hold, but not between clusters 0 and 1
+    assert chain(0, False) == chain(0, True) == (2, [0, 1], True)

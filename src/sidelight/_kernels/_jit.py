@@ -85,14 +85,12 @@ def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     Only other kernels can call it: the way in from Python, which unpacks tuples, would take longer
     to compile than the function.
     """
-    return _compiled(
-        function, _nrt=False, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True
-    )
+    return _compiled(function, _nrt=False, forceinline=True, no_cpython_wrapper=True)
 
 
 def part(function: Callable[..., Any]) -> Callable[..., Any]:
     """As ``inlined``, for parts that are called in several places, or too long to repeat."""
-    return _compiled(function, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    return _compiled(function, _nrt=False, no_cpython_wrapper=True)
 
 
 def _compiled(function: Callable[..., Any], **options: bool) -> Callable[..., Any]:
@@ -102,6 +100,7 @@ def _compiled(function: Callable[..., Any], **options: bool) -> Callable[..., An
         error_model="numpy",
         fastmath={"contract"},
         boundscheck=False,
+        no_cfunc_wrapper=True,  # a second way in, for C, which nobody takes
         **options,
     )
     folder = cache_folder(Path(function.__code__.co_filename))

@@ -23,11 +23,8 @@ from sidelight._kernels._jit import bare, inlined, part
 # partner (a pair) or with partner -1 and a column (a label). pull > 0 draws the row to the cluster
 # of the partner or column, pull < 0 pushes it away; bonus is what a right label earns beyond that.
 # who is the annotator, or -1 for the edges of the block models. tie is the sign of pull (of -pull
-# for liars, 0 for those who guess). loops (n, 2) are self pairs, by layer, as they stand on the
-# diagonal of the graph (twice their weight).
-Rows = namedtuple(
-    "Rows", ["X", "span", "partner", "column", "pull", "bonus", "who", "tie", "loops"]
-)
+# for liars, 0 for those who guess).
+Rows = namedtuple("Rows", ["X", "span", "partner", "column", "pull", "bonus", "who", "tie"])
 
 # The statements, each once; constant (E, 2) are those that no partition can change.
 Said = namedtuple(
@@ -38,35 +35,43 @@ Said = namedtuple(
     ],
 )  # fmt: skip
 
-# kind: 0 no block models, 1 block models, 2 with priors. given (E): whether the accuracy is, and
-# then log_p (E, 2) are log p and log(1 - p). layer_total, layer_odds (2): weight of the statements
-# and the odds of an edge outside against one inside. Tables, where all weights are whole numbers
-# (else empty): term_of[term_span[e] + agreed], the annotators' terms; x_log_x_of and log_of.
+# given (E): whether the accuracy is, and then log_p (E, 2) are log p and log(1 - p). A table, for
+# annotators whose weights are all whole numbers (else empty): term_of[term_span[e] + agreed].
 Model = namedtuple(
     "Model",
     [
-        "kind", "width", "prior", "variance", "floor", "min_size",
+        "width", "prior", "variance", "floor", "min_size",
         "given", "log_p", "beta", "term_span", "term_of",
-        "layer_total", "layer_odds", "x_log_x_of", "log_of",
     ],
 )  # fmt: skip
 
 # labels of the annotated rows; counts, means (K, d), sse (K, 1 or d), terms (K: the clusters' part
-# of the objective); tally (E, 2); edges (2, K, K), ends (K: their row sums, both layers); extra
-# (1): what wrong labels lose beyond the annotators' terms.
-State = namedtuple(
-    "State", ["labels", "counts", "means", "sse", "terms", "tally", "edges", "ends", "extra"]
-)
+# of the objective); tally (E, 2); extra (1): what wrong labels lose beyond the annotators' terms.
+State = namedtuple("State", ["labels", "counts", "means", "sse", "terms", "tally", "extra"])
+
+# The block models of the pairs. Kernels take None where there are none: what concerns them is then
+# not compiled at all. total, odds (2): weight of the statements, and the odds of an edge outside
+# against one inside. loops (n, 2): self pairs as they stand on the diagonal of the graph (twice
+# their weight). Tables, where all weights are whole numbers (else empty): x_log_x_of, log_of.
+# Of a partition: edges (2, K, K), ends (K: their row sums, both layers). Work space: links (2, K)
+# of one row; after and ends_after, the edges and ends when rows have moved together.
+Layers = namedtuple(
+    "Layers",
+    [
+        "with_priors", "total", "odds", "loops", "x_log_x_of", "log_of",
+        "edges", "ends", "links", "after", "ends_after",
+    ],
+)  # fmt: skip
 
 # Work space, so that nothing is allocated inside a sweep. For one row: gain, pull, linear (K),
-# links (2, K), spread. For rows together: members and goes_to (by row, -1 for those that stay),
-# seen (stamps), what the clusters, the annotators and the edges would gain.
+# spread. For rows together: members and goes_to (by row, -1 for those that stay), seen (stamps),
+# what the clusters and the annotators would gain.
 Scratch = namedtuple(
     "Scratch",
     [
-        "gain", "pull", "linear", "links", "spread",
+        "gain", "pull", "linear", "spread",
         "members", "goes_to", "seen", "touched", "counts", "sums", "squares",
-        "change", "listed", "who", "edges", "ends",
+        "change", "listed", "who",
     ],
 )  # fmt: skip
 
@@ -75,13 +80,22 @@ def new_scratch(n_rows: int, n_annotators: int, means: Any, sse: Any) -> Any:
     """Work space for a partition of so many annotated rows, with clusters of these shapes."""
     n_clusters = len(means)
     return Scratch(
-        np.zeros(n_clusters), np.zeros(n_clusters), np.zeros(n_clusters),
-        np.zeros((2, n_clusters)), np.zeros(sse.shape[1]),
+        np.zeros(n_clusters), np.zeros(n_clusters), np.zeros(n_clusters), np.zeros(sse.shape[1]),
         np.zeros(n_rows, np.int64), np.full(n_rows, -1), np.zeros(n_rows, np.int64),
         np.zeros(n_clusters, np.bool_), np.zeros(n_clusters), np.zeros_like(means),
         np.zeros_like(sse), np.zeros(n_annotators), np.zeros(n_annotators, np.bool_),
         np.zeros(n_annotators, np.int64),
-        np.zeros((2, n_clusters, n_clusters)), np.zeros(n_clusters),
+    )  # fmt: skip
+
+
+def with_edges(layers: Any, n_clusters: int) -> Any:
+    """Block models with edges and work space of their own, for a partition; None as it is."""
+    if layers is None:
+        return None
+    square, flat = (2, n_clusters, n_clusters), n_clusters
+    return layers._replace(
+        edges=np.zeros(square), ends=np.zeros(flat), links=np.zeros((2, flat)),
+        after=np.zeros(square), ends_after=np.zeros(flat),
     )  # fmt: skip
 
 
@@ -157,15 +171,15 @@ def layer_posterior(edges, counts, total, odds, table):
 
 
 @part
-def layers_value(model, counts, edges, ends):
+def layers_value(layers, counts, edges, ends):
     """Both block models at the best densities."""
     value = 0.0
-    table = model.x_log_x_of
-    if model.kind == 2:
+    table = layers.x_log_x_of
+    if layers.with_priors:
         for g in range(2):
-            total = model.layer_total[g]
+            total = layers.total[g]
             if total > 0.0:
-                value += layer_posterior(edges[g], counts, total, model.layer_odds[g], table)
+                value += layer_posterior(edges[g], counts, total, layers.odds[g], table)
         return value
     for r in range(counts.shape[0]):
         if ends[r] > 1e-12:
@@ -173,11 +187,11 @@ def layers_value(model, counts, edges, ends):
         for s in range(counts.shape[0]):
             for g in range(2):
                 value += 0.5 * x_log_x(table, edges[g, r, s])
-    return value - model.layer_total[0] - model.layer_total[1]
+    return value - layers.total[0] - layers.total[1]
 
 
-@bare
-def objective(model, state):
+@part
+def objective(model, state, layers):
     """The objective of a partition from its state."""
     value = state.extra[0]
     for k in range(state.counts.shape[0]):
@@ -188,15 +202,15 @@ def objective(model, state):
         if not model.given[e]:
             a, b = model.beta[0], model.beta[1]
             value += lgamma(a + b) - lgamma(a) - lgamma(b) - lgamma(agreed + violated + a + b)
-    if model.kind > 0:
-        value += layers_value(model, state.counts, state.edges, state.ends)
+    if layers is not None:
+        value += layers_value(layers, state.counts, layers.edges, layers.ends)
     return value
 
 
 # The state of a partition
 
 
-@bare
+@part
 def add_rows(X, labels, reference, counts, sums, squares):
     """Add rows to counts, sums of x - reference[k] and its squares (K, 1 or d): OUT."""
     n_features = X.shape[1]
@@ -209,7 +223,7 @@ def add_rows(X, labels, reference, counts, sums, squares):
             squares[k, j if squares.shape[1] > 1 else 0] += away * away
 
 
-@bare
+@part
 def set_clusters(model, reference, sums, squares, state):
     """Means, deviations and terms from sums around a reference; state.counts is set. state: OUT."""
     n_clusters, n_features = reference.shape
@@ -235,27 +249,34 @@ def add_ends(edges, ends):
             ends[r] += edges[0, r, s] + edges[1, r, s]
 
 
-@bare
-def count_statements(said, loops, cluster_of, model, state):
-    """What the labels agree with: state.tally, state.edges, state.ends, state.extra: OUT."""
+@part
+def count_edges(said, labels, layers):
+    """The edges between clusters. layers.edges, layers.ends: OUT."""
+    edges = layers.edges
+    edges[:] = 0.0
+    for t in range(said.pair_a.shape[0]):
+        a, b = labels[said.pair_a[t]], labels[said.pair_b[t]]
+        g = 0 if said.pair_pull[t] > 0.0 else 1
+        edges[g, a, b] += abs(said.pair_pull[t])
+        edges[g, b, a] += abs(said.pair_pull[t])
+    for i in range(labels.shape[0]):
+        for g in range(2):
+            edges[g, labels[i], labels[i]] += layers.loops[i, g]
+    add_ends(edges, layers.ends)
+
+
+@part
+def count_statements(said, cluster_of, state, layers):
+    """What the labels agree with: state.tally, state.extra, layers.edges, layers.ends: OUT."""
     labels = state.labels
-    n_clusters = state.counts.shape[0]
     for e in range(state.tally.shape[0]):
         state.tally[e, 0] = said.constant[e, 0]
         state.tally[e, 1] = said.constant[e, 1]
-    for r in range(n_clusters):
-        for s in range(n_clusters):
-            state.edges[0, r, s] = 0.0
-            state.edges[1, r, s] = 0.0
     state.extra[0] = 0.0
     for t in range(said.pair_a.shape[0]):
         a, b = labels[said.pair_a[t]], labels[said.pair_b[t]]
         pull, e = said.pair_pull[t], said.pair_who[t]
-        if e < 0:
-            g = 0 if pull > 0.0 else 1
-            state.edges[g, a, b] += abs(pull)
-            state.edges[g, b, a] += abs(pull)
-        else:
+        if e >= 0:
             state.tally[e, 0 if (a == b) == (pull > 0.0) else 1] += abs(pull)
     for t in range(said.label_row.shape[0]):
         right = labels[said.label_row[t]] == cluster_of[said.label_column[t]]
@@ -263,15 +284,12 @@ def count_statements(said, loops, cluster_of, model, state):
         state.tally[said.label_who[t], 0 if right == (pull > 0.0) else 1] += abs(pull)
         if not right:
             state.extra[0] -= said.label_bonus[t]
-    if model.kind > 0:
-        for i in range(labels.shape[0]):
-            for g in range(2):
-                state.edges[g, labels[i], labels[i]] += loops[i, g]
-    add_ends(state.edges, state.ends)
+    if layers is not None:
+        count_edges(said, labels, layers)
 
 
 @bare
-def begin(rows, said, cluster_of, model, state, scratch):
+def begin(rows, said, cluster_of, model, state, layers, scratch):
     """The state of a partition of the annotated rows alone; state.labels is set. state: OUT.
 
     Returns the objective.
@@ -285,8 +303,28 @@ def begin(rows, said, cluster_of, model, state, scratch):
         for k in range(state.counts.shape[0]):
             state.counts[k] = scratch.counts[k]
         set_clusters(model, state.means, scratch.sums, scratch.squares, state)
-    count_statements(said, rows.loops, cluster_of, model, state)
-    return objective(model, state)
+    count_statements(said, cluster_of, state, layers)
+    return objective(model, state, layers)
+
+
+@bare
+def take_rows(X, labels, reference, counts, sums, squares):
+    """``add_rows``, called from Python."""
+    add_rows(X, labels, reference, counts, sums, squares)
+
+
+@bare
+def take_clusters(model, reference, sums, squares, state, layers):
+    """``set_clusters``, called from Python. Returns the objective."""
+    set_clusters(model, reference, sums, squares, state)
+    return objective(model, state, layers)
+
+
+@bare
+def take_statements(said, cluster_of, model, state, layers):
+    """``count_statements``, called from Python. Returns the objective."""
+    count_statements(said, cluster_of, state, layers)
+    return objective(model, state, layers)
 
 
 # One row
@@ -334,16 +372,16 @@ def cluster_gains(rows, model, state, i, scratch):
 
 
 @inlined
-def statement_gains(rows, cluster_of, model, state, i, scratch):
-    """Add what the annotators' terms gain when row i moves; scratch.gain, scratch.links: OUT.
+def statement_gains(rows, cluster_of, model, state, i, layers, scratch):
+    """Add what the annotators' terms gain when row i moves; scratch.gain, layers.links: OUT.
 
     links (2, K): the weights of the row's edges to each cluster, for the block models.
     """
     n_clusters = state.counts.shape[0]
     own = state.labels[i]
     gain, pull, linear = scratch.gain, scratch.pull, scratch.linear
-    if model.kind > 0:
-        scratch.links[:] = 0.0
+    if layers is not None:
+        layers.links[:] = 0.0
     t = rows.span[i]
     last = rows.span[i + 1]
     while t < last:
@@ -356,7 +394,8 @@ def statement_gains(rows, cluster_of, model, state, i, scratch):
             k = state.labels[j] if j >= 0 else cluster_of[rows.column[t]]
             if k >= 0:
                 if e < 0:
-                    scratch.links[0 if rows.pull[t] > 0.0 else 1, k] += abs(rows.pull[t])
+                    if layers is not None:
+                        layers.links[0 if rows.pull[t] > 0.0 else 1, k] += abs(rows.pull[t])
                 else:
                     pull[k] += rows.pull[t]
                     linear[k] += rows.bonus[t]
@@ -391,10 +430,11 @@ def layer_gain(table, edges, links, loop, r, s):
 
 
 @part
-def move_edges(state, links, loops, r, s):
-    """Move a row's edges from cluster r to s. state.edges, state.ends: OUT."""
+def move_edges(layers, loops, r, s):
+    """Move a row's edges (layers.links) from cluster r to s. layers.edges, layers.ends: OUT."""
+    links, ends = layers.links, layers.ends
     for g in range(2):
-        edges = state.edges[g]
+        edges = layers.edges[g]
         degree = loops[g]
         for k in range(edges.shape[0]):
             d = links[g, k]
@@ -406,77 +446,78 @@ def move_edges(state, links, loops, r, s):
                 edges[k, s] += d
         edges[r, r] -= loops[g]
         edges[s, s] += loops[g]
-        state.ends[r] -= degree
-        state.ends[s] += degree
+        ends[r] -= degree
+        ends[s] += degree
 
 
 @inlined
-def log_count(model, n):
+def log_count(layers, n):
     """The logarithm of a number of rows."""
-    return model.log_of[int(n)] if model.log_of.shape[0] > 0 else np.log(n)
+    return layers.log_of[int(n)] if layers.log_of.shape[0] > 0 else np.log(n)
 
 
 @inlined
-def edge_gains(rows, model, state, i, scratch):
-    """Add what the block models without priors gain when row i moves. scratch.gain: OUT."""
+def edge_gains(state, i, layers, gain):
+    """Add what the block models without priors gain when row i moves. gain: OUT."""
     own = state.labels[i]
-    links, gain = scratch.links, scratch.gain
-    degree = rows.loops[i, 0] + rows.loops[i, 1]
+    links, ends, loops = layers.links, layers.ends, layers.loops[i]
+    degree = loops[0] + loops[1]
     for k in range(links.shape[1]):
         degree += links[0, k] + links[1, k]
-    left = state.ends[own] - degree
-    release = state.ends[own] * log_count(model, state.counts[own])
+    left = ends[own] - degree
+    release = ends[own] * log_count(layers, state.counts[own])
     if left > 1e-12:
-        release -= left * log_count(model, state.counts[own] - 1.0)
+        release -= left * log_count(layers, state.counts[own] - 1.0)
     for k in range(state.counts.shape[0]):
         if k == own:
             continue
         gain[k] += release
         for g in range(2):
             gain[k] += layer_gain(
-                model.x_log_x_of, state.edges[g], links[g], rows.loops[i, g], own, k
+                layers.x_log_x_of, layers.edges[g], links[g], loops[g], own, k
             )
-        if state.ends[k] > 1e-12:
-            gain[k] += state.ends[k] * log_count(model, state.counts[k])
-        if state.ends[k] + degree > 1e-12:
-            gain[k] -= (state.ends[k] + degree) * log_count(model, state.counts[k] + 1.0)
+        if ends[k] > 1e-12:
+            gain[k] += ends[k] * log_count(layers, state.counts[k])
+        if ends[k] + degree > 1e-12:
+            gain[k] -= (ends[k] + degree) * log_count(layers, state.counts[k] + 1.0)
 
 
 @part
-def posterior_gains(rows, model, state, i, scratch):
-    """Add what the block models with priors gain when row i moves. scratch.gain: OUT.
+def posterior_gains(state, i, layers, gain):
+    """Add what the block models with priors gain when row i moves. gain: OUT.
 
     Their priors depend on all sizes, so that nothing less than their whole value will do.
     """
     own = state.labels[i]
-    counts, edges, ends, loops = state.counts, state.edges, state.ends, rows.loops[i]
-    now = layers_value(model, counts, edges, ends)
+    counts, edges, ends, loops = state.counts, layers.edges, layers.ends, layers.loops[i]
+    now = layers_value(layers, counts, edges, ends)
     counts[own] -= 1.0
     for k in range(counts.shape[0]):
         if k == own:
             continue
-        move_edges(state, scratch.links, loops, own, k)
+        move_edges(layers, loops, own, k)
         counts[k] += 1.0
-        scratch.gain[k] += layers_value(model, counts, edges, ends) - now
+        gain[k] += layers_value(layers, counts, edges, ends) - now
         counts[k] -= 1.0
-        move_edges(state, scratch.links, loops, k, own)
+        move_edges(layers, loops, k, own)
     counts[own] += 1.0
 
 
 @inlined
-def move_gains(rows, cluster_of, model, state, i, scratch):
+def move_gains(rows, cluster_of, model, state, i, layers, scratch):
     """The exact gain of moving row i to each cluster. scratch.gain: OUT."""
     cluster_gains(rows, model, state, i, scratch)
-    statement_gains(rows, cluster_of, model, state, i, scratch)
-    if model.kind == 1:
-        edge_gains(rows, model, state, i, scratch)
-    elif model.kind == 2:
-        posterior_gains(rows, model, state, i, scratch)
+    statement_gains(rows, cluster_of, model, state, i, layers, scratch)
+    if layers is not None:
+        if layers.with_priors:
+            posterior_gains(state, i, layers, scratch.gain)
+        else:
+            edge_gains(state, i, layers, scratch.gain)
 
 
 @part
-def move_row(rows, cluster_of, model, state, i, to, scratch):
-    """Move row i; all of state: OUT."""
+def move_row(rows, cluster_of, model, state, i, to, layers):
+    """Move row i; all of state, and of layers: OUT."""
     own = state.labels[i]
     x = rows.X[i]
     for joins in range(2):
@@ -494,22 +535,22 @@ def move_row(rows, cluster_of, model, state, i, to, scratch):
         for v in range(state.sse.shape[1]):
             state.sse[k, v] = max(state.sse[k, v], 0.0) if after > 0.0 else 0.0
         state.terms[k] = cluster_term(model, after, state.sse[k], state.sse[k], 0.0)
-    for k in range(state.counts.shape[0]):
-        scratch.links[0, k] = 0.0
-        scratch.links[1, k] = 0.0
+    if layers is not None:
+        layers.links[:] = 0.0
     for t in range(rows.span[i], rows.span[i + 1]):
         j = rows.partner[t]
         k = state.labels[j] if j >= 0 else cluster_of[rows.column[t]]
         e = rows.who[t]
         if e < 0:
-            scratch.links[0 if rows.pull[t] > 0.0 else 1, k] += abs(rows.pull[t])
+            if layers is not None:
+                layers.links[0 if rows.pull[t] > 0.0 else 1, k] += abs(rows.pull[t])
         elif k in (own, to):
             change = rows.pull[t] if k == to else -rows.pull[t]
             state.tally[e, 0] += change
             state.tally[e, 1] -= change
             state.extra[0] += rows.bonus[t] if k == to else -rows.bonus[t]
-    if model.kind > 0:
-        move_edges(state, scratch.links, rows.loops[i], own, to)
+    if layers is not None:
+        move_edges(layers, layers.loops[i], own, to)
     state.labels[i] = to
 
 
@@ -517,7 +558,7 @@ def move_row(rows, cluster_of, model, state, i, to, scratch):
 
 
 @bare
-def likelihood_parameters(model, state, centers, scale, constant):
+def likelihood_parameters(model, state, layers, centers, scale, constant):
     """The Gaussians as ``hard_gaussian.tile_costs`` takes them: OUT.
 
     In the block models a further row in cluster k costs what its size adds to the expected edges.
@@ -535,11 +576,19 @@ def likelihood_parameters(model, state, centers, scale, constant):
             s = max(s / weight, model.floor) if weight > 0.0 else 1.0
             scale[k, v] = 0.5 / s
             constant[k] += 0.5 * model.width * np.log(s)
-        if model.kind == 1 and state.counts[k] > 0.0:
-            constant[k] += state.ends[k] / state.counts[k]
-    if model.kind == 2:
-        now = layers_value(model, state.counts, state.edges, state.ends)
-        for k in range(n_clusters):
-            state.counts[k] += 1.0
-            constant[k] -= layers_value(model, state.counts, state.edges, state.ends) - now
-            state.counts[k] -= 1.0
+    if layers is not None:
+        add_expected_edges(state.counts, layers, constant)
+
+
+@part
+def add_expected_edges(counts, layers, constant):
+    """What the block models take from a further row in each cluster. constant: OUT."""
+    edges, ends = layers.edges, layers.ends
+    now = layers_value(layers, counts, edges, ends) if layers.with_priors else 0.0
+    for k in range(counts.shape[0]):
+        if layers.with_priors:
+            counts[k] += 1.0
+            constant[k] -= layers_value(layers, counts, edges, ends) - now
+            counts[k] -= 1.0
+        elif counts[k] > 0.0:
+            constant[k] += ends[k] / counts[k]

@@ -29,13 +29,13 @@ def wake(rows, i, margin):
             margin[rows.partner[t]] = 0.0
 
 
-@bare
-def sweep(rows, order, cluster_of, model, tolerance, patience, margin, state, scratch):
+@part
+def sweep(rows, order, cluster_of, model, tolerance, patience, margin, state, layers, scratch):
     """Move each row, in the given order, to its best cluster if it gains above tolerance.
 
     A cluster keeps at least model.min_size rows. Ties go to the lowest cluster. margin (n): OUT,
     what the best move of each row would have lost when it was last looked at; rows that would have
-    lost more than ``patience`` are passed over. state: OUT. Returns (gain, moves, tests).
+    lost more than ``patience`` are passed over. state, layers: OUT. Returns (gain, moves, tests).
     """
     n_clusters = state.counts.shape[0]
     total = 0.0
@@ -46,7 +46,7 @@ def sweep(rows, order, cluster_of, model, tolerance, patience, margin, state, sc
         own = state.labels[i]
         if state.counts[own] <= model.min_size or margin[i] > patience:
             continue
-        move_gains(rows, cluster_of, model, state, i, scratch)
+        move_gains(rows, cluster_of, model, state, i, layers, scratch)
         n_tests += n_clusters - 1
         best = own
         highest = -np.inf
@@ -56,7 +56,7 @@ def sweep(rows, order, cluster_of, model, tolerance, patience, margin, state, sc
                 highest = scratch.gain[k]
         margin[i] = -highest
         if highest > tolerance:
-            move_row(rows, cluster_of, model, state, i, best, scratch)
+            move_row(rows, cluster_of, model, state, i, best, layers)
             wake(rows, i, margin)
             total += highest
             n_moves += 1
@@ -64,6 +64,21 @@ def sweep(rows, order, cluster_of, model, tolerance, patience, margin, state, sc
 
 
 # Several rows together: scratch.members[:n], each of them to scratch.goes_to[row]
+
+
+@inlined
+def add_deviations(x, mean, sign, sums, squares):
+    """Add what one row deviates from a mean, and its square (in all features or in each): OUT."""
+    total = 0.0
+    for j in range(x.shape[0]):
+        away = x[j] - mean[j]
+        sums[j] += sign * away
+        if squares.shape[0] > 1:
+            squares[j] += sign * away * away
+        else:
+            total += away * away
+    if squares.shape[0] == 1:
+        squares[0] += sign * total
 
 
 @inlined
@@ -87,10 +102,7 @@ def joint_cluster_gain(rows, model, n, state, scratch):
                 sums[k] = 0.0
                 squares[k] = 0.0
             counts[k] += sign
-            for j in range(n_features):
-                away = rows.X[i, j] - state.means[k, j]
-                sums[k, j] += sign * away
-                squares[k, j if diagonal else 0] += sign * away * away
+            add_deviations(rows.X[i], state.means[k], sign, sums[k], squares[k])
     gain = 0.0
     for k in range(counts.shape[0]):
         if not touched[k]:
@@ -117,20 +129,20 @@ def copy_edges(edges, out):
 
 
 @inlined
-def joint_statement_gain(rows, cluster_of, model, n, state, scratch):
-    """What the annotators' terms gain; scratch.edges as they would be: OUT."""
+def joint_statement_gain(rows, cluster_of, model, n, state, layers, scratch):
+    """What the annotators' terms gain; layers.after, the edges as they would be: OUT."""
     labels, goes_to, change = state.labels, scratch.goes_to, scratch.change
     n_who = 0
     gain = 0.0
-    if model.kind > 0:
-        copy_edges(state.edges, scratch.edges)
+    if layers is not None:
+        copy_edges(layers.edges, layers.after)
     for u in range(n):
         i = scratch.members[u]
         own, to = labels[i], goes_to[i]
-        if model.kind > 0:
+        if layers is not None:
             for g in range(2):
-                scratch.edges[g, own, own] -= rows.loops[i, g]
-                scratch.edges[g, to, to] += rows.loops[i, g]
+                layers.after[g, own, own] -= layers.loops[i, g]
+                layers.after[g, to, to] += layers.loops[i, g]
         for t in range(rows.span[i], rows.span[i + 1]):
             j, e = rows.partner[t], rows.who[t]
             if j >= 0:
@@ -141,11 +153,12 @@ def joint_statement_gain(rows, cluster_of, model, n, state, scratch):
             else:
                 before = after = cluster_of[rows.column[t]]
             if e < 0:
-                g, weight = 0 if rows.pull[t] > 0.0 else 1, abs(rows.pull[t])
-                scratch.edges[g, own, before] -= weight
-                scratch.edges[g, before, own] -= weight
-                scratch.edges[g, to, after] += weight
-                scratch.edges[g, after, to] += weight
+                if layers is not None:
+                    g, weight = 0 if rows.pull[t] > 0.0 else 1, abs(rows.pull[t])
+                    layers.after[g, own, before] -= weight
+                    layers.after[g, before, own] -= weight
+                    layers.after[g, to, after] += weight
+                    layers.after[g, after, to] += weight
                 continue
             turn = int(to == after) - int(own == before)
             if turn != 0:
@@ -166,31 +179,31 @@ def joint_statement_gain(rows, cluster_of, model, n, state, scratch):
 
 
 @inlined
-def joint_gain(rows, cluster_of, model, n, state, scratch):
+def joint_gain(rows, cluster_of, model, n, state, layers, scratch):
     """The exact gain of moving n rows together; -inf if they must not. scratch: OUT."""
     gain = joint_cluster_gain(rows, model, n, state, scratch)
     if gain == -np.inf:
         return gain
-    gain += joint_statement_gain(rows, cluster_of, model, n, state, scratch)
-    if model.kind > 0:
-        add_ends(scratch.edges, scratch.ends)
-        gain += layers_value(model, scratch.counts, scratch.edges, scratch.ends)
-        gain -= layers_value(model, state.counts, state.edges, state.ends)
+    gain += joint_statement_gain(rows, cluster_of, model, n, state, layers, scratch)
+    if layers is not None:
+        add_ends(layers.after, layers.ends_after)
+        gain += layers_value(layers, scratch.counts, layers.after, layers.ends_after)
+        gain -= layers_value(layers, state.counts, layers.edges, layers.ends)
     return gain
 
 
 @part
-def try_together(rows, cluster_of, model, tolerance, n, margin, state, scratch):
+def try_together(rows, cluster_of, model, tolerance, n, margin, state, layers, scratch):
     """Move n rows, all or none. state, margin, scratch.goes_to (-1 again): OUT.
 
     Returns the gain, 0 if they stay.
     """
-    gain = joint_gain(rows, cluster_of, model, n, state, scratch)
+    gain = joint_gain(rows, cluster_of, model, n, state, layers, scratch)
     moves = gain > tolerance
     for t in range(n):
         i = scratch.members[t]
         if moves:
-            move_row(rows, cluster_of, model, state, i, scratch.goes_to[i], scratch)
+            move_row(rows, cluster_of, model, state, i, scratch.goes_to[i], layers)
             wake(rows, i, margin)
         scratch.goes_to[i] = -1
     return gain if moves else 0.0
@@ -198,7 +211,7 @@ def try_together(rows, cluster_of, model, tolerance, n, margin, state, scratch):
 
 @part
 def move_chunklets(
-    rows, chunk_span, chunk_rows, cluster_of, model, tolerance, margin, state, scratch
+    rows, chunk_span, chunk_rows, cluster_of, model, tolerance, margin, state, layers, scratch
 ):
     """Gather each chunklet (rows tied by must-links) that is scattered in one cluster. state: OUT.
 
@@ -221,7 +234,9 @@ def move_chunklets(
             if scattered:
                 for u in range(n):
                     scratch.goes_to[scratch.members[u]] = to
-                gain = try_together(rows, cluster_of, model, tolerance, n, margin, state, scratch)
+                gain = try_together(
+                    rows, cluster_of, model, tolerance, n, margin, state, layers, scratch
+                )
                 total += gain
                 n_moves += gain > 0.0
     return total, n_moves
@@ -233,10 +248,12 @@ def gather_chain(rows, state, start, r, s, with_cannot, limit, stamp, scratch):
 
     Must-links inside a cluster and, with_cannot, cannot-links between r and s: swapping the two
     clusters along such a chain keeps them all. scratch.members, scratch.seen: OUT. Returns the
-    length, or limit + 1 for a longer chain, all of which is marked as seen.
+    length, or limit + 1 for a longer chain, all of which is marked as seen; and whether the chain
+    would be the same with and without cannot-links.
     """
     n = 1
     head = 0
+    same = True
     scratch.members[0] = start
     scratch.seen[start] = stamp
     while head < n:
@@ -249,22 +266,24 @@ def gather_chain(rows, state, start, r, s, with_cannot, limit, stamp, scratch):
             if rows.tie[t] > 0:
                 tied = state.labels[j] == state.labels[i]
             else:
-                other = r + s - state.labels[i]
-                tied = with_cannot and rows.tie[t] < 0 and state.labels[j] == other
+                tied = rows.tie[t] < 0 and state.labels[j] == r + s - state.labels[i]
+                same &= not tied
+                tied &= with_cannot
             if tied:
                 scratch.seen[j] = stamp
                 scratch.members[n] = j
                 n += 1
-    return min(n, limit + 1)
+    return min(n, limit + 1), same
 
 
 @part
 def swap_chains(
-    rows, order, cluster_of, model, tolerance, with_cannot, limit, margin, state, scratch
+    rows, order, cluster_of, model, tolerance, with_cannot, limit, margin, state, layers, scratch
 ):
     """Swap two clusters along chains of statements that hold (Kempe chains). state: OUT.
 
-    Chains longer than ``limit`` are left alone. Returns (gain, moves).
+    Chains longer than ``limit`` are left alone, and so are those of must-links that are Kempe
+    chains too: they have been tried. Returns (gain, moves).
     """
     n_clusters = state.counts.shape[0]
     total = 0.0
@@ -279,36 +298,39 @@ def swap_chains(
                 own = state.labels[i]
                 if scratch.seen[i] == stamp or (own != r and own != s):
                     continue
-                n = gather_chain(rows, state, i, r, s, with_cannot, limit, stamp, scratch)
-                if n == 1 or n > limit:
+                n, same = gather_chain(rows, state, i, r, s, with_cannot, limit, stamp, scratch)
+                if n == 1 or n > limit or (same and not with_cannot):
                     continue
                 for u in range(n):
                     j = scratch.members[u]
                     scratch.goes_to[j] = r + s - state.labels[j]
-                gain = try_together(rows, cluster_of, model, tolerance, n, margin, state, scratch)
+                gain = try_together(
+                    rows, cluster_of, model, tolerance, n, margin, state, layers, scratch
+                )
                 total += gain
                 n_moves += gain > 0.0
     return total, n_moves
 
 
-@bare
+@part
 def move_together(
     rows, order, chunk_span, chunk_rows, cluster_of, model, tolerance, limit,
-    margin, state, scratch,
+    margin, state, layers, scratch,
 ):  # fmt: skip
     """Kempe chains, chains of must-links, scattered chunklets: the first kind that gains.
 
-    The simple moves that may follow are cheaper than the kinds that are left. state: OUT. Returns
+    The simple moves that may follow are cheaper than the kinds that are left. state, layers: OUT. Returns
     (gain, moves).
     """
     for with_cannot in (True, False):
         gain, n_moves = swap_chains(
-            rows, order, cluster_of, model, tolerance, with_cannot, limit, margin, state, scratch
-        )
+            rows, order, cluster_of, model, tolerance, with_cannot, limit,
+            margin, state, layers, scratch,
+        )  # fmt: skip
         if n_moves > 0:
             return gain, n_moves
     return move_chunklets(
-        rows, chunk_span, chunk_rows, cluster_of, model, tolerance, margin, state, scratch
+        rows, chunk_span, chunk_rows, cluster_of, model, tolerance, margin, state, layers, scratch
     )
 
 
@@ -340,7 +362,7 @@ def is_known(known, value, counts, ranked):
 @bare
 def climb(
     rows, order, chunk_span, chunk_rows, known, cluster_of, model, value, tolerance, patience,
-    limit, margin, state, scratch,
+    limit, margin, state, layers, scratch,
 ):  # fmt: skip
     """Move rows one by one and together until no move gains above tolerance. state: OUT.
 
@@ -354,7 +376,7 @@ def climb(
     for _ in range(MOST_ROUNDS):
         gain, n_moves, tested = sweep(
             rows, order, cluster_of, model, tolerance, np.inf if full else patience,
-            margin, state, scratch,
+            margin, state, layers, scratch,
         )  # fmt: skip
         n_tests += tested
         value += gain
@@ -366,10 +388,36 @@ def climb(
         if n_moves == 0:
             gain, n_moves = move_together(
                 rows, order, chunk_span, chunk_rows, cluster_of, model, tolerance, limit,
-                margin, state, scratch,
+                margin, state, layers, scratch,
             )  # fmt: skip
             value += gain
         if n_moves == 0:
             break
         full = False
-    return objective(model, state), n_tests
+    return objective(model, state, layers), n_tests
+
+
+# The ways in from Python for a search of which a climb is not all. They are compiled when called:
+# to unpack the tuples of every kernel would take longer to compile than the kernels.
+
+
+@bare
+def relocate(rows, order, cluster_of, model, tolerance, patience, margin, state, layers, scratch):
+    """A ``sweep``. Returns (objective, moves, tests)."""
+    _, n_moves, n_tests = sweep(
+        rows, order, cluster_of, model, tolerance, patience, margin, state, layers, scratch
+    )
+    return objective(model, state, layers), n_moves, n_tests
+
+
+@bare
+def relocate_together(
+    rows, order, chunk_span, chunk_rows, cluster_of, model, tolerance, limit,
+    margin, state, layers, scratch,
+):  # fmt: skip
+    """``move_together``. Returns (objective, moves)."""
+    _, n_moves = move_together(
+        rows, order, chunk_span, chunk_rows, cluster_of, model, tolerance, limit,
+        margin, state, layers, scratch,
+    )  # fmt: skip
+    return objective(model, state, layers), n_moves

@@ -83,7 +83,6 @@ class Problem(NamedTuple):
         pooled = sse.sum(axis=0) / (self.rows.n_samples * width)
         said = self.annotations
         model = kernels.Model(
-            said.kind,
             float(width),
             float(variance_prior) * width,
             np.maximum(pooled, 1e-3 * overall),
@@ -94,17 +93,8 @@ class Problem(NamedTuple):
             np.array(BETA),
             said.term_span,
             said.term_of,
-            said.layer_total,
-            said.layer_odds,
-            said.x_log_x_of,
-            _log_table(self.rows.n_samples) if said.kind == 1 else np.zeros(0),
         )
         return self._replace(model=model)
-
-
-def _log_table(largest: int) -> Floats:
-    """Logarithms of the numbers from 0 to ``largest``; that of 0 is never asked for."""
-    return np.log(np.maximum(np.arange(largest + 1), 1))
 
 
 class Solution(NamedTuple):
@@ -262,10 +252,9 @@ class _Search:
             np.zeros((n_clusters, problem.n_variances)),
             np.zeros(n_clusters),
             np.zeros_like(said.said.constant),
-            np.zeros((2, n_clusters, n_clusters)),
-            np.zeros(n_clusters),
             np.zeros(1),
         )
+        self.layers = kernels.with_edges(said.layers, n_clusters)
         self.scratch = kernels.new_scratch(
             len(start), len(self.state.tally), self.state.means, self.state.sse
         )
@@ -274,16 +263,25 @@ class _Search:
 
     def _begin(self) -> float:
         """The state of the first partition, and its objective."""
-        said, state = self.problem.annotations.said, self.state
+        state = self.state
         if self.alone:
-            return kernels.begin(self.rows, said, self.cluster_of, self.model, state, self.scratch)
+            said = self.problem.annotations.said
+            return kernels.begin(
+                self.rows, said, self.cluster_of, self.model, state, self.layers, self.scratch
+            )
         # Around the rows' own rough means, in two steps: sums around 0 would lose digits.
         for _ in range(2):
             totals = _totals_of(self.problem, self.labels, state.means)
             state.counts[:] = totals.counts
-            kernels.set_clusters(self.model, state.means, totals.sums, totals.squares, state)
-        kernels.count_statements(said, self.rows.loops, self.cluster_of, self.model, state)
-        return kernels.objective(self.model, state)
+            kernels.take_clusters(
+                self.model, state.means, totals.sums, totals.squares, state, self.layers
+            )
+        return self._count(self.cluster_of)
+
+    def _count(self, cluster_of: Ints) -> float:
+        """What people said, counted anew: the objective."""
+        said = self.problem.annotations.said
+        return kernels.take_statements(said, cluster_of, self.model, self.state, self.layers)
 
     @property
     def tolerance(self) -> float:
@@ -323,7 +321,7 @@ class _Search:
         self.value, n_tests = moves.climb(
             self.rows, self.order, said.chunk_span, said.chunk_rows, known, self.cluster_of,
             self.model, self.value, self.tolerance, _PATIENCE, LONGEST_CHAIN,
-            self.margin, self.state, self.scratch,
+            self.margin, self.state, self.layers, self.scratch,
         )  # fmt: skip
         count_work("relocation tests", n_tests)
 
@@ -331,13 +329,11 @@ class _Search:
         """One sweep over the annotated rows."""
         if not len(self.order):
             return
-        _, n_moves, n_tests = moves.sweep(
+        self.value, _, n_tests = moves.relocate(
             self.rows, self.order, self.cluster_of, self.model, self.tolerance,
-            np.inf if full else _PATIENCE, self.margin, self.state, self.scratch,
+            np.inf if full else _PATIENCE, self.margin, self.state, self.layers, self.scratch,
         )  # fmt: skip
         count_work("relocation tests", n_tests)
-        if n_moves:
-            self.value = kernels.objective(self.model, self.state)
 
     def settle(self, *, hold: bool = True) -> bool:
         """The other rows, all at once: taken only if the objective rises, so it never falls.
@@ -353,14 +349,14 @@ class _Search:
             np.empty((n_clusters, problem.n_variances)),
             np.empty(n_clusters),
         )
-        kernels.likelihood_parameters(self.model, state, *gaussians)
+        kernels.likelihood_parameters(self.model, state, self.layers, *gaussians)
         held = np.zeros(n_clusters, dtype=bool)
         while True:
             new = problem.rows.column(-1, np.int32)
             totals = _look(problem, problem.fixed, self.labels, gaussians, held, new)
             if not totals.n_changed:
                 return False
-            kernels.add_rows(self.rows.X, state.labels, state.means, *totals[1:])
+            kernels.take_rows(self.rows.X, state.labels, state.means, *totals[1:])
             lost = totals.counts < np.minimum(state.counts, self.model.min_size)
             if not (hold and lost.any()):
                 break
@@ -371,8 +367,9 @@ class _Search:
             sse=np.empty_like(state.sse),
             terms=np.empty_like(state.terms),
         )
-        kernels.set_clusters(self.model, state.means, totals.sums, totals.squares, after)
-        value = kernels.objective(self.model, after)
+        value = kernels.take_clusters(
+            self.model, state.means, totals.sums, totals.squares, after, self.layers
+        )
         if value <= self.value:
             return False
         self.labels, self.state, self.value = new, after, value
@@ -383,12 +380,10 @@ class _Search:
         if not len(self.order):
             return
         said = self.problem.annotations
-        _, n_moves = moves.move_together(
+        self.value, _ = moves.relocate_together(
             self.rows, self.order, said.chunk_span, said.chunk_rows, self.cluster_of, self.model,
-            self.tolerance, LONGEST_CHAIN, self.margin, self.state, self.scratch,
+            self.tolerance, LONGEST_CHAIN, self.margin, self.state, self.layers, self.scratch,
         )  # fmt: skip
-        if n_moves:
-            self.value = kernels.objective(self.model, self.state)
 
     def _match_again(self) -> bool:
         """Match further vocabularies anew; whether that raised the objective."""
@@ -399,8 +394,7 @@ class _Search:
         if np.array_equal(matched, self.cluster_of):
             return False
         for cluster_of in (matched, self.cluster_of):
-            kernels.count_statements(said.said, self.rows.loops, cluster_of, self.model, self.state)
-            value = kernels.objective(self.model, self.state)
+            value = self._count(cluster_of)
             if value > self.value + self.tolerance:
                 self.cluster_of, self.value = cluster_of, value
                 return True

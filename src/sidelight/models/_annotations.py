@@ -41,14 +41,11 @@ class Annotations(NamedTuple):
     annotated: Ints
     rows: Any
     said: Any
-    kind: int
+    layers: Any  # kernels.Layers without edges, or None
     given: NDArray[np.bool_]
     log_p: Floats
     term_span: Ints
     term_of: Floats
-    layer_total: Floats
-    layer_odds: Floats
-    x_log_x_of: Floats
     lead: Ints
     column_vocabulary: Ints
     column_class: Ints
@@ -90,22 +87,23 @@ class Annotations(NamedTuple):
         constant, loops, layer_total = _self_pairs(said, loop, pair, who, annotated, side, blocks)
         given, log_p = _accuracies(side, accuracy)
         tallied = label if blocks else label | is_pair
-        p = float(np.exp(log_p[-1, 0])) if blocks and accuracy is not None else 0.5
         # A liar's must keeps rows apart, and one who guesses ties nothing.
         honest = np.where(given, np.sign(log_p[:, 0] - log_p[:, 1]), 1.0)
         tie = (np.sign(pairs.pull) * honest[who[pair]]).astype(np.int64)
         chunk_span, chunk_rows = _chunklets(pairs, tie, len(annotated))
+        layers = None
+        if blocks and layer_total.any():
+            p = None if accuracy is None else float(np.exp(log_p[-1, 0]))
+            table = _x_log_x_table(said.take(is_pair))
+            layers = _block_models(p, layer_total, loops, table, side.n_samples)
         return cls(
             annotated,
-            _entries(pairs, labels, tie, loops, len(annotated)),
+            _entries(pairs, labels, tie, len(annotated)),
             kernels.Said(*pairs, *labels, constant),
-            (1 if accuracy is None else 2) if blocks and layer_total.any() else 0,
+            layers,
             given,
             log_p,
             *_annotator_tables(said.weight[tallied], who[tallied], given),
-            layer_total,
-            np.array([(1 - p) / p, p / (1 - p)]),
-            _x_log_x_table(said.take(is_pair)) if blocks else np.zeros(0),
             columns.lead,
             columns.vocabulary,
             columns.class_code,
@@ -194,7 +192,7 @@ class _Labels(NamedTuple):
         return cls(np.searchsorted(annotated, said.i), column, pull, bonus, who)
 
 
-def _entries(pairs: _Pairs, labels: _Labels, tie: Ints, loops: Floats, n_rows: int) -> Any:
+def _entries(pairs: _Pairs, labels: _Labels, tie: Ints, n_rows: int) -> Any:
     """Both ends of the pairs, and the labels, row by row and sorted by annotator."""
     n_pairs, n_labels = len(pairs.a), len(labels.row)
     row = np.concatenate([pairs.a, pairs.b, labels.row])
@@ -214,7 +212,6 @@ def _entries(pairs: _Pairs, labels: _Labels, tie: Ints, loops: Floats, n_rows: i
         bonus[order],
         who[order],
         np.concatenate([tie, tie, 0 * none])[order],
-        loops,
     )
 
 
@@ -278,6 +275,17 @@ def _annotator_tables(weight: Floats, who: Ints, given: NDArray[np.bool_]) -> tu
     agreed = np.arange(span[-1]) - span[e]
     a, b = BETA
     return span, gammaln(agreed + a) + gammaln(total[e] - agreed + b)
+
+
+def _block_models(
+    p: float | None, total: Floats, loops: Floats, x_log_x_of: Floats, n_samples: int
+) -> Any:
+    """The paper's model of the pairs, with priors if the accuracy p is given."""
+    odds = np.ones(2) if p is None else np.array([(1 - p) / p, p / (1 - p)])
+    # The logarithm of 0 is never asked for, and priors ask for those of other numbers.
+    log_of = np.log(np.maximum(np.arange(n_samples + 1), 1)) if p is None else np.zeros(0)
+    nothing = np.zeros((0, 0, 0)), np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0, 0)), np.zeros(0)
+    return kernels.Layers(p is not None, total, odds, loops, x_log_x_of, log_of, *nothing)
 
 
 def _x_log_x_table(pairs: Statements) -> Floats:
