@@ -112,6 +112,31 @@ def test_without_statements_and_with_equal_variances_it_beats_fifty_starts_of_km
     assert_array_equal(model.predict(X), model.labels_)
 
 
+@pytest.mark.parametrize("covariance_type", ["spherical", "diag"])
+def test_without_statements_no_row_would_gain_in_another_cluster(covariance_type):
+    sample = make_gaussian_mixture(3, 60, 3, random_state=1)
+    model = AnnotatedGaussianMixture(
+        3, covariance_type=covariance_type, variance_prior=0.0, **QUICK
+    ).fit(sample.X)
+    definition = {
+        "annotation_model": "bernoulli",
+        "accuracy": None,
+        "diagonal": covariance_type == "diag",
+        "prior_weight": 0.0,
+        "prior_variance": np.zeros(3),
+        "floor": 0.0,
+    }
+    nobody = SideInformation.from_pairs(n_samples=60)
+    best = annotated_objective(sample.X, nobody, model.labels_, 3, {}, **definition)
+    assert model.objective_ == pytest.approx(best)
+    for i in range(60):
+        for k in range(3):
+            moved = np.where(np.arange(60) == i, k, model.labels_)
+            if np.bincount(moved, minlength=3).min() >= 2:
+                value = annotated_objective(sample.X, nobody, moved, 3, {}, **definition)
+                assert value <= best + 1e-8
+
+
 def test_compound_moves_reach_what_single_rows_do_not(monkeypatch):
     sample = make_gaussian_mixture(4, random_state=0)
     side = sample_pairs(sample.y, 400, random_state=0)
@@ -490,6 +515,10 @@ def test_bad_data_is_refused_with_a_way_out():
     X, _ = separated()
     with pytest.raises(DataError, match="sparse"):
         AnnotatedGaussianMixture(3, **QUICK).fit(sparse.csr_array(X))
+    model = AnnotatedGaussianMixture(3, **QUICK).fit(X)
+    for method in (model.predict, model.predict_proba, model.score_samples):
+        with pytest.raises(DataError, match="TruncatedSVD"):
+            method(sparse.csr_array(X))
     with pytest.raises(SideInformationError, match="n_clusters is None"):
         AnnotatedGaussianMixture(**QUICK).fit(X)
     with pytest.raises(DataError, match="fewer than n_clusters=3"):

@@ -473,9 +473,7 @@ def edge_gains(state, i, layers, gain):
             continue
         gain[k] += release
         for g in range(2):
-            gain[k] += layer_gain(
-                layers.x_log_x_of, layers.edges[g], links[g], loops[g], own, k
-            )
+            gain[k] += layer_gain(layers.x_log_x_of, layers.edges[g], links[g], loops[g], own, k)
         if ends[k] > 1e-12:
             gain[k] += ends[k] * log_count(layers, state.counts[k])
         if ends[k] + degree > 1e-12:

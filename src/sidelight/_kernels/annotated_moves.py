@@ -1,6 +1,7 @@
 """Moves of annotated rows that raise the objective: one by one, or several of them together.
 
-Rows, statements and partitions as in ``annotated``.
+Rows, statements and partitions as in ``annotated``. Where a state is OUT, the edges of the block
+models are too.
 """
 
 import numpy as np
@@ -35,7 +36,7 @@ def sweep(rows, order, cluster_of, model, tolerance, patience, margin, state, la
 
     A cluster keeps at least model.min_size rows. Ties go to the lowest cluster. margin (n): OUT,
     what the best move of each row would have lost when it was last looked at; rows that would have
-    lost more than ``patience`` are passed over. state, layers: OUT. Returns (gain, moves, tests).
+    lost more than ``patience`` are passed over. state: OUT. Returns (gain, moves, tests).
     """
     n_clusters = state.counts.shape[0]
     total = 0.0
@@ -319,7 +320,7 @@ def move_together(
 ):  # fmt: skip
     """Kempe chains, chains of must-links, scattered chunklets: the first kind that gains.
 
-    The simple moves that may follow are cheaper than the kinds that are left. state, layers: OUT. Returns
+    The simple moves that may follow are cheaper than the kinds that are left. state: OUT. Returns
     (gain, moves).
     """
     for with_cannot in (True, False):

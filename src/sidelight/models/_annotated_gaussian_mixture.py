@@ -392,7 +392,7 @@ class AnnotatedGaussianMixture(SideClusterer):
 
         with one_blas_thread():
             problem, found = search(problem, plan, seeds, rng, each_generation)
-            if not len(problem.annotations.annotated):
+            if problem.annotations.is_silent:
                 found = polish(problem, found)
         fit.call_on_fit_task_end(estimator=self)
         return found

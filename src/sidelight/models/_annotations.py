@@ -66,7 +66,7 @@ class Annotations(NamedTuple):
     ) -> "Annotations":
         """Sort the binding statements, whatever their order was, into arrays.
 
-        In data of at most so many rows every row counts as annotated, if any is.
+        In data of at most so many rows every row counts as annotated.
         """
         said = side.statements
         said = said.take(said.binding)
@@ -79,7 +79,7 @@ class Annotations(NamedTuple):
         pair, label = is_pair & ~loop, ~is_pair
         tied = pair | label | (loop & blocks)
         annotated = np.unique(np.concatenate([said.i[tied], said.j[pair]]))
-        if len(annotated) and side.n_samples <= every_row_up_to:
+        if side.n_samples <= every_row_up_to:
             annotated = np.arange(side.n_samples)
         columns = _Columns.of(side, said.take(label), n_clusters)
         pairs = _Pairs.of(said.take(pair), annotated, np.where(blocks, -1, who[pair]))
@@ -112,6 +112,11 @@ class Annotations(NamedTuple):
             chunk_span,
             chunk_rows,
         )
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nobody said anything that a partition could agree with."""
+        return self.layers is None and not len(self.said.pair_a) + len(self.said.label_row)
 
     def matched(self, labels: Ints, n_clusters: int) -> Ints:
         """The cluster of each column: further vocabularies by the labels of the annotated rows."""
