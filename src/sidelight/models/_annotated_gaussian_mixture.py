@@ -51,6 +51,7 @@ from sidelight.models._annotated_search import (
     Found,
     Plan,
     Problem,
+    gaussians_of,
     polish,
     search,
 )
@@ -62,7 +63,7 @@ from sidelight.models._base import (
     first_rows,
     number_of_clusters,
 )
-from sidelight.models._centers import Centers, as_dense, cluster_sizes
+from sidelight.models._centers import as_dense, cluster_sizes
 from sidelight.side import UNSURE, SideInformation
 
 Floats = NDArray[np.float64]
@@ -486,13 +487,11 @@ def _name_clusters(
 def _log_densities(rows: Blocks, means: Floats, variances: Floats) -> Floats:
     """The log-density of every row under each Gaussian."""
     n_clusters, n_features = means.shape
-    s = np.ascontiguousarray(variances.reshape(n_clusters, -1))
-    constant = 0.5 * (n_features // s.shape[1]) * np.log(s).sum(axis=1)
-    padded = Centers.of(means).padded
+    gaussians = gaussians_of(means, variances.reshape(n_clusters, -1))
     out = np.empty((rows.n_samples, n_clusters))
 
     def statistics(block: Block, _: None) -> tuple[int]:
-        densities(block.X, padded, 0.5 / s, constant, block.of(out))
+        densities(block.X, *gaussians, block.of(out))
         return (0,)
 
     if rows.n_samples:
