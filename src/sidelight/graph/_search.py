@@ -420,7 +420,7 @@ def _exact(
             last = distances[:, k - 1]
             # Of rows of length 1, 1 - cos is half the squared distance.
             farthest = 2 * last if rows.is_cosine else last
-            settled = (reach - farthest > doubt(farthest)) | (n_candidates == n)
+            settled = (reach > farthest + doubt(farthest)) | (n_candidates == n)
             chosen = np.zeros(distances.shape, dtype=bool)
             if keep:
                 chosen = distances <= last[:, None] * (1 + 1e-12)
