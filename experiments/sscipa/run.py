@@ -156,7 +156,7 @@ def _uci_cells(repeats: int | None, accuracy: float) -> list[Cell]:
     draws, budget = _draws(repeats, 10), _budget(repeats)
     names = ("dataset", "accuracy", "annotations", "method", "draw")
     grid = product(UCI, (accuracy,), MULTIPLES, UCI_METHODS, draws)
-    base = product(UCI, (1.0,), (0.0,), (BLOCKS, OURS), draws)
+    base = product(UCI, (1.0,), (0.0,), (BLOCKS, OURS, DIAGONAL), draws)
     return [dict(zip(names, v, strict=True)) | budget for v in (*grid, *base)]
 
 
