@@ -16,7 +16,7 @@ def test_the_nearest_lists_are_chosen_whatever_the_guess(guess, n_probes):
     probes = np.empty(n_probes, dtype=np.int64)
     limit = kernels.choose_lists(
         x, centres.T.ravel().copy(), np.float32(guess), np.empty(40, dtype=np.float32),
-        np.empty(40, dtype=np.int64), probes,
+        np.empty(40, dtype=np.int64), np.empty(40, dtype=np.float32), probes,
     )  # fmt: skip
     assert len(set(probes)) == n_probes
     assert sorted(expected[probes]) == sorted(expected)[:n_probes]
@@ -41,7 +41,7 @@ def test_rows_find_the_nearest_of_all_rows_in_their_lists(n_probes):
     kernels.scan_lists(
         X, columns, first, centres.T.ravel().copy(), found, np.empty((200, k), dtype=np.float32),
         np.empty((200, n_probes), dtype=np.int64), np.empty(200, dtype=np.float32),
-        np.empty(9, dtype=np.int64), np.zeros(10, dtype=np.int64),
+        np.empty(9, dtype=np.int64), np.empty(9, dtype=np.float32), np.zeros(10, dtype=np.int64),
         np.empty(200 * n_probes, dtype=np.int64),
     )  # fmt: skip
     for i, line in enumerate(found):

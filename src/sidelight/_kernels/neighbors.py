@@ -6,7 +6,7 @@ distance of (i, j) and of (j, i) are the same bits; the same holds for dot produ
 
 import numpy as np
 
-from sidelight._kernels._jit import jit
+from sidelight._kernels._jit import bare, inlined, jit
 
 
 @jit
@@ -111,7 +111,7 @@ def columns_of_lists(X, members, first, columns):
                 columns[d * first[b] + c * size + m] = X[members[first[b] + m], c]
 
 
-@jit
+@inlined
 def distances_to_list(x, columns, out):
     """Squared distances of a row and the rows of a list, given by its columns. out: OUT."""
     size = len(out)
@@ -127,24 +127,51 @@ def distances_to_list(x, columns, out):
             )
 
 
-@jit
-def choose_lists(x, centres, guess, distance, some, probes):
+@inlined
+def smallest(values, n, k):
+    """The k-th smallest of the first n values (k = 0: the smallest). values: used up."""
+    low, high = 0, n - 1
+    while low < high:
+        pivot = values[(low + high) // 2]
+        i, j = low, high
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while pivot < values[j]:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if k <= j:
+            high = j
+        elif k >= i:
+            low = i
+        else:
+            break
+    return values[k]
+
+
+@bare
+def choose_lists(x, centres, guess, distance, some, picked, probes):
     """The lists whose centres are nearest to a row, the very nearest first. probes: OUT.
 
     Returns the distance of the last one. A guess of it (from a row nearby) saves time: only lists
-    up to 1.3 times as far are looked at, and more if these are too few. distance, some: scratch,
-    for each list.
+    up to 1.3 times as far are looked at, and more if these are too few. distance, some, picked:
+    scratch, for each list.
     """
     distances_to_list(x, centres, distance)
     n_probes, n_some = len(probes), 0
+    if not guess > 0.0:
+        guess = np.float32(np.inf)
     while n_some < n_probes:
-        guess = 1.3 * guess if guess > 0.0 else distance.max()
+        guess *= np.float32(1.3)
         n_some = 0
         for b in range(len(distance)):
             if distance[b] <= guess:
-                some[n_some] = b
+                some[n_some], picked[n_some] = b, distance[b]
                 n_some += 1
-    limit = np.partition(distance[some[:n_some]], n_probes - 1)[n_probes - 1]
+    limit = smallest(picked, n_some, n_probes - 1)
     n_chosen = 0
     for exact in (False, True):  # those at the limit fill what is left
         for t in range(n_some):
@@ -157,38 +184,47 @@ def choose_lists(x, centres, guess, distance, some, probes):
     return limit
 
 
-@jit
+@inlined
 def scan_list(x, columns, place, nearest, distance, buffer):
     """Compare a row with a list, and keep the nearest. nearest, distance: IN/OUT, sorted."""
     k = len(nearest)
     distances_to_list(x, columns, buffer)
     worst = distance[k - 1]
-    for m in range(len(buffer)):
-        if buffer[m] < worst:
-            p = k - 1
-            while p > 0 and distance[p - 1] > buffer[m]:
-                distance[p], nearest[p] = distance[p - 1], nearest[p - 1]
-                p -= 1
-            distance[p], nearest[p] = buffer[m], place + m
-            worst = distance[k - 1]
+    for start in range(0, len(buffer), 32):
+        some = buffer[start : start + 32]
+        n_near = 0
+        for m in range(len(some)):  # mostly none: counting them takes a few instructions
+            n_near += some[m] < worst
+        if n_near == 0:
+            continue
+        for m in range(len(some)):
+            if some[m] < worst:
+                p = k - 1
+                while p > 0 and distance[p - 1] > some[m]:
+                    distance[p], nearest[p] = distance[p - 1], nearest[p - 1]
+                    p -= 1
+                distance[p], nearest[p] = some[m], place + start + m
+                worst = distance[k - 1]
 
 
-@jit
-def scan_lists(X, columns, first, centres, nearest, distance, probes, buffer, some, count, turn):
+@bare
+def scan_lists(
+    X, columns, first, centres, nearest, distance, probes, buffer, some, picked, count, turn
+):
     """For each row the nearest rows in some lists, as places in the order of the lists.
 
     The lists are the ``probes.shape[1]`` with the nearest centres. All rows that look into a list
     do so one after the other, while it is in the cache; each into its own first, so that few rows
     come near enough later on. nearest (-1 where missing), distance: OUT. probes, buffer, some,
-    count (zeros), turn: scratch, for the lists of each row, for the longest list or all centres,
-    for each list, for each list and one more, and for each probe.
+    picked, count (zeros), turn: scratch, for the lists of each row, for the longest list or all
+    centres, for each list, again, for each list and one more, and for each probe.
     """
     (n, n_probes), d, n_lists = probes.shape, X.shape[1], len(first) - 1
     nearest[:] = -1
     distance[:] = np.inf
     guess = np.float32(0.0)
     for i in range(n):
-        guess = choose_lists(X[i], centres, guess, buffer[:n_lists], some, probes[i])
+        guess = choose_lists(X[i], centres, guess, buffer[:n_lists], some, picked, probes[i])
         b = probes[i, 0]
         start, end = first[b], first[b + 1]
         scan_list(X[i], columns[d * start : d * end], start, nearest[i], distance[i],
@@ -202,7 +238,8 @@ def scan_lists(X, columns, first, centres, nearest, distance, probes, buffer, so
             turn[count[probes[i, p]]] = i * n_probes + p
             count[probes[i, p]] += 1
     for t in range(n * (n_probes - 1)):
-        i, b = turn[t] // n_probes, probes[turn[t] // n_probes, turn[t] % n_probes]
+        i = turn[t] // n_probes
+        b = probes[i, turn[t] - i * n_probes]
         start, end = first[b], first[b + 1]
         scan_list(X[i], columns[d * start : d * end], start, nearest[i], distance[i],
                   buffer[: end - start])  # fmt: skip
