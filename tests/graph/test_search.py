@@ -89,6 +89,14 @@ def test_rows_that_single_precision_cannot_tell_apart_are_found_by_exact_distanc
         assert lists(found) == lowest_first(D, 4)
 
 
+def test_rows_beyond_single_precision_are_found_too():
+    X = blobs(30, 20)
+    far = np.vstack([1e30 * X[0], X[1] + 0.01])
+    assert lists(query_neighbors(far, X, 1))[1] == [1]
+    assert lists(query_neighbors(far, X, 30))[0] != []
+    assert lists(nearest_neighbors(1e120 * X, 3)) == lists(nearest_neighbors(X, 3))
+
+
 def test_ties_can_all_be_kept():
     X = np.array([[0.0], [1.0], [-1.0], [2.0], [10.0]])
     assert lists(nearest_neighbors(X, 1, ties="keep")) == [[1, 2], [0, 3], [0], [1], [3]]

@@ -185,6 +185,19 @@ def test_modules_as_nodes_have_the_objective_of_their_rows(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+def test_nodes_in_another_order_are_the_same_nodes(seed):
+    rng, W, R, level, _ = problem(seed)
+    order = rng.permutation(16)
+    labels = rng.integers(4, size=16)
+    same = search.reordered(level, order)
+    expected = oracle.entropy(W, R, labels)
+    assert search.objective(same, labels[order]) == pytest.approx(expected, abs=1e-9)
+    back = search.reordered(same, np.argsort(order))
+    for name in ("indptr", "near", "weight", "linked", "volume", "cut", "owner", "group", "own"):
+        np.testing.assert_array_equal(getattr(back, name), getattr(level, name))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_every_search_ends_below_its_start(seed):
     rng, W, R, level, _ = problem(seed)
     start = rng.integers(5, size=16)

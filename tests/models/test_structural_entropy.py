@@ -278,7 +278,35 @@ def test_many_rows_are_searched_without_merging(monkeypatch):
     monkeypatch.setattr(module, "EXACT_ROWS", 50)
     monkeypatch.setattr(StructuralEntropyClustering, "_merged", None)
     X, y = blobs(200, 3, apart=20.0)
-    assert adjusted_rand_score(y, fitted(X, n_clusters=3).labels_) == 1.0
+    side = sample_pairs(y, 20, random_state=0)
+    model = fitted(X, side, n_clusters=3)
+    assert adjusted_rand_score(y, model.labels_) == 1.0
+    assert model.objective_ == pytest.approx(model.history_[-1], abs=1e-9)
+    with threads(2):
+        assert_array_equal(fitted(X, side, n_clusters=3).labels_, model.labels_)
+    again = fitted(X, side, n_clusters=3, init=model)
+    assert_array_equal(again.labels_, model.labels_)
+
+
+def test_labelled_classes_say_how_many_neighbours_there_are():
+    X, y = blobs(400, 4, apart=8.0)
+    some = SideInformation.from_labels(np.where(np.arange(400) % 10 == 0, y, -1))
+    one_class = SideInformation.from_labels(np.where(np.arange(400) % 10 == 0, 0, -1))
+    of = StructuralEntropyClustering.published_n_neighbors
+    assert fitted(X).n_neighbors_ == of(400, 20)
+    assert fitted(X, some).n_neighbors_ == of(400, 4)
+    assert fitted(X, some, n_clusters=40).n_neighbors_ == of(400, 40)
+    assert fitted(X, one_class).n_neighbors_ == of(400, 20)
+
+
+def test_many_more_clusters_than_classes_come_with_advice():
+    X, y = blobs(400, 4, apart=8.0)
+    some = SideInformation.from_labels(np.where(np.arange(400) % 10 == 0, y, -1))
+    advice = fitted(X, some, n_neighbors=3).result_.provenance["advice"]
+    assert "for 4 labelled classes" in advice
+    assert "n_clusters=4" in advice
+    for settings in ({"n_clusters": 20}, {"n_neighbors": 60}):
+        assert "advice" not in fitted(X, some, **settings).result_.provenance
 
 
 # Bad input

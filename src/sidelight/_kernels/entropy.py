@@ -20,7 +20,7 @@ with the amounts of modules in a hash table.
 
 import numpy as np
 
-from sidelight._kernels._jit import inlined, jit, part
+from sidelight._kernels._jit import inlined, jit
 
 
 @inlined
@@ -30,6 +30,21 @@ def cost(volume, cut, log_total, floor):
         return -cut * (np.log2(floor) - log_total)
     height = np.log2(volume)
     return volume * height - cut * (height - log_total)
+
+
+@jit
+def number_by_first(labels, number, out):
+    """Number values by where they first stand. number (-1): scratch, one per value; out: OUT.
+
+    Returns how many there are.
+    """
+    n_found = 0
+    for v in range(len(labels)):
+        if number[labels[v]] < 0:
+            number[labels[v]] = n_found
+            n_found += 1
+        out[v] = number[labels[v]]
+    return n_found
 
 
 # The hash table: (module, group) -> place; open addressing, a free slot has key -1
@@ -69,7 +84,7 @@ def fill_table(owner, group, amount, n_groups, labels, keys, held):
     return n_keys
 
 
-@part
+@inlined
 def shared_with_module(
     owner, group, amount, tie_indptr, tie_group, tie, v, module, n_groups, keys, held
 ):
@@ -321,7 +336,20 @@ def find_homes(owner, group, amount, n_groups, labels, keys, held, home, most):
             home[g], most[g] = x, held[slot]
 
 
-# The next level
+# The same level in another order, and the next one
+
+
+@jit
+def reorder_rows(indptr, order, values, out_indptr, out):
+    """The rows of CSR data in another order. out_indptr, out: OUT."""
+    filled = 0
+    out_indptr[0] = 0
+    for k in range(len(order)):
+        v = order[k]
+        for e in range(indptr[v], indptr[v + 1]):
+            out[filled] = values[e]
+            filled += 1
+        out_indptr[k + 1] = filled
 
 
 @jit

@@ -129,8 +129,6 @@ def shared_by_modules(
     tie_indptr, tie_group, tie, n_groups, keys, entry,
 ):  # fmt: skip
     """What two modules have in common in the relation between groups."""
-    if n_entries[x] == 0 or n_entries[y] == 0:
-        return 0.0
     if n_entries[y] < n_entries[x]:
         x, y = y, x
     total = 0.0
@@ -275,9 +273,10 @@ def share_rows(
     """
     for e in range(first, end):
         z = near[e]
-        if place[z] != -2:
+        other = x if e < end_of_y else y
+        if place[z] != -2 and n_entries[other] > 0 and n_entries[z] > 0:
             extra = shared_by_modules(
-                x if e < end_of_y else y, z, head, following, entry_group, entry_amount, n_entries,
+                other, z, head, following, entry_group, entry_amount, n_entries,
                 tie_indptr, tie_group, tie, len(tie_indptr) - 1, keys, entry,
             )  # fmt: skip
             weight[e] += extra

@@ -405,7 +405,7 @@ def _exact(
         Q = X if asked is None else np.subtract(Q, mean, order="C")
     by_products = by_scikit_learn = None
     if not sparse.issparse(X) and X.shape[1] > _PRODUCT_FEATURES:
-        by_products = _products_search(X, Q)
+        by_products = _products_search(X, Q)  # None: no numbers for single precision
     parts: list[tuple[Ints, Ints, Ints, Floats]] = []
     open_rows, n_candidates, done = np.arange(n_queries), k + 1 + (asked is None), 0
     while len(open_rows):
@@ -462,7 +462,7 @@ def _scikit_learn_search(X: Any, Q: Any) -> Callable[[Ints, int], _Candidates]:
     return find
 
 
-def _products_search(X: Floats, Q: Floats) -> Callable[[Ints, int], _Candidates]:
+def _products_search(X: Floats, Q: Floats) -> Callable[[Ints, int], _Candidates] | None:
     """Search by matrix products in single precision: half the time of scikit-learn's.
 
     A product of d terms is off by d + 2 roundings of both lengths at most, and so a squared
@@ -470,10 +470,12 @@ def _products_search(X: Floats, Q: Floats) -> Callable[[Ints, int], _Candidates]
     is no longer than the query and that distance.
     """
     length = _lengths(X)
+    asked_length = length if Q is X else _lengths(Q)
     scale = float(length.max()) or 1.0  # squares of any size fit into single precision
+    if not asked_length.max() < 1e15 * scale < np.inf:
+        return None
     rows, squares = (X / scale).astype(np.float32), ((length / scale) ** 2).astype(np.float32)
     asked = rows if Q is X else (Q / scale).astype(np.float32)
-    asked_length = length if Q is X else _lengths(Q)
     rounding = (2 * X.shape[1] + 12) * 2.0**-24
 
     def find(some: Ints, n_candidates: int) -> _Candidates:
@@ -491,9 +493,8 @@ def _products_search(X: Floats, Q: Floats) -> Callable[[Ints, int], _Candidates]
         for _ in in_order(block, -(-len(some) // _ROWS)):
             pass
         own = asked_length[some]
-        return _Candidates(
-            found, scale**2 * worst + own**2, lambda last: rounding * (own + np.sqrt(last)) ** 2
-        )
+        reach = scale**2 * worst.astype(np.float64) + own**2
+        return _Candidates(found, reach, lambda last: rounding * (own + np.sqrt(last)) ** 2)
 
     return find
 

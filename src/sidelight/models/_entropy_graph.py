@@ -27,7 +27,7 @@ from sidelight.graph import (
     query_neighbors,
 )
 from sidelight.models import _entropy_search as search
-from sidelight.models._base import SideClusterer
+from sidelight.models._base import SideClusterer, labelled_classes
 from sidelight.models._relation import Strengths
 from sidelight.side import SideInformation
 
@@ -105,7 +105,7 @@ class EntropyGraphModel(SideClusterer):
         fit.call_on_fit_task_begin(estimator=self)
         X = self._fit_scaling(X)
         with Task(fit, "neighbours", self) as task:
-            self._build_graph(X, seed, task)
+            self._build_graph(X, seed, task, len(labelled_classes(side)))
         return Begun(side, seed, self._strengths(X), fit)
 
     def _check_n_clusters(self, n_samples: int) -> None:
@@ -133,8 +133,11 @@ class EntropyGraphModel(SideClusterer):
         X = sparse.csr_array(X)
         return sparse.csr_array((X.data / self._scale[X.indices], X.indices, X.indptr), X.shape)
 
-    def _build_graph(self, X: Any, seed: int, task: "Task") -> None:
-        """Leave graph_, n_neighbors_, bandwidth_, and the rows for `predict`."""
+    def _build_graph(self, X: Any, seed: int, task: "Task", n_classes: int) -> None:
+        """Leave graph_, n_neighbors_, bandwidth_, and the rows for `predict`.
+
+        ``n_classes`` are labelled, for the choice of the number of neighbours.
+        """
         n = X.shape[0]
         self._seed = seed
         self._all_equal = False
@@ -144,7 +147,7 @@ class EntropyGraphModel(SideClusterer):
             self.graph_ = check_graph(X)
             return
         self._fit_X = X
-        self.n_neighbors_ = self._n_neighbors(n)
+        self.n_neighbors_ = self._n_neighbors(n, n_classes)
         found = nearest_neighbors(
             X,
             self.n_neighbors_,
@@ -164,8 +167,8 @@ class EntropyGraphModel(SideClusterer):
         graph.eliminate_zeros()
         self.graph_ = graph
 
-    def _n_neighbors(self, n_samples: int) -> int:
-        """How many neighbours each of n rows names."""
+    def _n_neighbors(self, n_samples: int, n_classes: int) -> int:
+        """How many neighbours each of n rows names, of which so many classes are labelled."""
         return int(self.n_neighbors)
 
     def _weights(self, distances: Floats) -> Floats:

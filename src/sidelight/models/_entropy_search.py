@@ -349,12 +349,9 @@ def renumbered(labels: Ints) -> Ints:
     if largest > 4 * n:
         labels = np.unique(labels, return_inverse=True)[1]
         largest = int(labels.max(initial=0))
-    first = np.full(largest + 1, n)
-    first[labels[::-1]] = np.arange(n)[::-1]  # of several writes the last one stays
-    present = np.flatnonzero(first < n)
-    number = np.empty(largest + 1, dtype=np.int64)
-    number[present[np.argsort(first[present])]] = np.arange(len(present))
-    return number[labels]
+    out = np.empty(n, dtype=np.int64)
+    entropy.number_by_first(labels, np.full(largest + 1, -1), out)
+    return out
 
 
 # Moving
@@ -451,6 +448,28 @@ def move(
 
 
 # Levels
+
+
+def reordered(level: Level, order: Ints) -> Level:
+    """The same nodes in another order: node k is node order[k] of before."""
+    place = np.empty(level.n_nodes, dtype=np.int32)
+    place[order] = np.arange(level.n_nodes, dtype=np.int32)
+    indptr, owner = np.empty_like(level.indptr), np.empty_like(level.owner)
+
+    def rows(of: Ints, values: Any, out_indptr: Ints) -> Any:
+        out = np.empty_like(values)
+        entropy.reorder_rows(of, order, values, out_indptr, out)
+        return out
+
+    near = rows(level.indptr, level.near, indptr)
+    return level._replace(
+        indptr=indptr, near=np.take(place, near, out=near),
+        weight=rows(level.indptr, level.weight, indptr),
+        linked=rows(level.indptr, level.linked, indptr),
+        volume=level.volume[order], cut=level.cut[order], own=level.own[order],
+        owner=owner, group=rows(level.owner, level.group, owner),
+        amount=rows(level.owner, level.amount, owner),
+    )  # fmt: skip
 
 
 def aggregate(level: Level, labels: Ints) -> Level:
