@@ -63,6 +63,42 @@ def test_memberships_in_place_with_ties_and_excluded_components():
     assert_array_equal(scores[:, 0], [0.5, 0.5, 0.0])
 
 
+def test_exponential_is_right_to_what_it_says():
+    x = np.linspace(kernels.BATCH_FLOOR, 0.0, 5001)
+    found = np.array([kernels.exponential(v) for v in x])
+    assert_allclose(found, np.exp(x), rtol=2e-7)
+    assert_allclose(found[x > -12], np.exp(x[x > -12]), rtol=3e-9)
+
+
+@pytest.mark.parametrize(("n", "T"), [(1, 1), (63, 4), (200, 7)])
+def test_drawn_memberships_are_a_softmax_on_average(n, T):
+    scores = 4.0 * np.random.default_rng(0).normal(size=(T, n))
+    held = np.arange(n)[1::3]
+    free = np.setdiff1d(np.arange(n), held)
+    expected = softmax(scores, axis=0)
+    expected[:, held] = 0.0
+    # Over evenly spaced beginnings, the number of hits differs from its expectation by one.
+    n_times = 256
+    mean = np.zeros((T, n))
+    for first in (np.arange(n_times) + 0.5) / n_times:
+        phi = np.empty_like(scores)
+        bound = kernels.drawn_memberships(scores, held, first, phi)
+        assert_allclose(bound, logsumexp(scores, axis=0)[free].sum(), rtol=1e-7, atol=1e-7)
+        large = expected > kernels.LEAST
+        assert_allclose(phi[large], expected[large], rtol=1e-6)
+        assert set(phi[~large]) <= {0.0, kernels.LEAST}
+        mean += phi / n_times
+    assert_allclose(mean, expected, atol=1.1 * kernels.LEAST / n_times)
+
+
+def test_drawn_memberships_of_distant_components_are_zero():
+    scores = np.array([[0.0, -50.0], [-21.0, 3.0], [-np.inf, -np.inf]])
+    for first in np.linspace(0.0, 0.999, 50):
+        phi = scores.copy()
+        kernels.drawn_memberships(phi, NOBODY, first, phi)
+        assert_array_equal(phi, [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+
+
 def test_moments():
     X, shift = rows(150, 3)
     phi = np.random.default_rng(2).dirichlet(np.ones(4), size=150).T

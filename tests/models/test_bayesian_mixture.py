@@ -16,11 +16,11 @@ from sklearn.mixture import BayesianGaussianMixture
 import oracles_bayesian_mixture as oracles
 from sidelight import BayesianMixture, SideInformation
 from sidelight.blocks import as_blocks, threads
-from sidelight.datasets import make_merged_gaussians, make_two_views
+from sidelight.datasets import make_blobs, make_merged_gaussians, make_two_views
 from sidelight.exceptions import DataError
 from sidelight.models import _bayesian_run as steps
 from sidelight.models._bayesian_start import from_labels
-from sidelight.side import sample_labels
+from sidelight.side import sample_labels, sample_pairs
 
 
 def blobs(n=200, d=3, n_classes=4, scale=3.0, seed=0):
@@ -339,6 +339,15 @@ def test_pairs_join_and_part():
         X, side=SideInformation.from_pairs(cannot=cannot, n_samples=120)
     )
     assert not parted.result_.violated.any()
+
+
+def test_many_pairs_settle_and_the_bound_never_falls():
+    # Rows with a partner move in turn, each given the others: no swinging, whatever is said.
+    sample = make_blobs(2000, 4, 5, random_state=0)
+    side = sample_pairs(sample.y, 1000, accuracy=0.9, random_state=0)
+    model = BayesianMixture(8, n_init=1, random_state=0).fit(sample.X, side=side)
+    assert model.n_iter_ < model.max_iter
+    assert (np.diff(model.history_) >= 0).all()
 
 
 def test_negative_label_keeps_a_row_away_from_a_class():

@@ -83,7 +83,35 @@ def test_an_epoch_has_every_row_once(n, size, monkeypatch):
     sizes = [len(numbers) for numbers in seen]
     assert max(sizes) <= 2 * min(sizes) + 1
     assert_array_equal(np.sort(np.concatenate(seen)), np.arange(n))
-    assert n == 1 or not np.array_equal(np.concatenate(seen), np.arange(n))
+    assert all((np.diff(numbers) > 0).all() for numbers in seen)
+    assert len(seen) == 1 or not np.array_equal(np.concatenate(seen), np.arange(n))
+
+
+def test_every_batch_of_sorted_rows_is_the_whole_in_small():
+    n, size = 40_000, 4000
+    truth = np.repeat(np.arange(8), n // 8)
+    shares = [
+        np.bincount(truth[numbers], minlength=8) / len(numbers)
+        for numbers, _ in batches(as_blocks(np.zeros((n, 1))), size, np.random.default_rng(0))
+    ]
+    # A class gains or loses a run of 15 rows at either end; of rows drawn one by one, the largest
+    # of these 88 differences would be three standard deviations, 0.016.
+    assert_allclose(shares, 1 / 8, atol=0.0085)
+
+
+def test_a_row_comes_to_any_batch_alike(monkeypatch):
+    monkeypatch.setattr(stochastic, "RUNS", 4)  # runs of two rows
+    rng = np.random.default_rng(0)
+    counts = np.zeros((4, 30))
+    for _ in range(400):
+        epoch = list(batches(as_blocks(np.zeros((30, 1))), 8, rng))
+        assert len(epoch) == 4
+        for b, (numbers, _) in enumerate(epoch):
+            counts[b, numbers] += 1
+    assert_allclose(counts, 100, atol=40)  # more than 4 standard deviations
+    whole = BLOCK_ROWS * (stochastic.POOL + 1)
+    parts = [len(x) for x, _ in batches(as_blocks(np.zeros((whole, 1))), 10_000, rng)]
+    assert sum(parts) == whole
 
 
 @given(sides(min_rows=2), st.sampled_from(STRENGTHS), st.booleans(), st.integers(0, 9))

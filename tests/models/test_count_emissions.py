@@ -161,6 +161,21 @@ def test_posterior_is_the_prior_with_the_counts_added(name):
 # Priors
 
 
+@pytest.mark.parametrize("n_parts", [1, 2, 3, 9])
+def test_sums_are_the_same_for_rows_of_few_components_and_of_many(n_parts):
+    X = counts(d=8)[:, :5]
+    rng = np.random.default_rng(2)
+    phi = rng.dirichlet(np.ones(9), size=len(X)).T
+    phi = np.ascontiguousarray(
+        np.where(np.argsort(np.argsort(phi, axis=0), axis=0) < n_parts, phi, 0.0)
+    )
+    emission = EMISSIONS["poisson"].of(as_blocks(X), None, 9)
+    for rows in (X, as_blocks(sparse.csr_array(X)).block(0).X):
+        mass, sums = emission.statistics(rows, phi)
+        assert_allclose(mass, phi.sum(axis=1))
+        assert_allclose(sums, phi @ X[:, :4])
+
+
 def test_default_priors_know_the_scale_of_the_data():
     X = counts()
     poisson = EMISSIONS["poisson"].of(as_blocks(X), None, T)

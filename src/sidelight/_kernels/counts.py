@@ -56,13 +56,24 @@ def linear_density(data, indices, indptr, place, slope, constant, table, has_tot
 
 
 @jit
-def weighted_counts(data, indices, indptr, place, phi, sums, row):
-    """Sums of phi x per kept column and component. sums (columns, T): OUT. row (T): scratch."""
+def weighted_counts(data, indices, indptr, place, phi, sums, row, which):
+    """Sums of phi x per kept column and component. sums (columns, T): OUT. row, which (T): scratch.
+
+    Where a row has a part in few components, only those are visited; where it has one in many, all
+    of them, as neighbouring numbers go several at a time.
+    """
     is_sparse = indices.shape[0] > 0
     n_components = phi.shape[0]
     for i in range(indptr.shape[0] - 1):
+        n_parts = 0
         for k in range(n_components):
-            row[k] = phi[k, i]
+            if phi[k, i] != 0.0:
+                which[n_parts] = k
+                n_parts += 1
+        is_few = 4 * n_parts <= n_components
+        n_parts = n_parts if is_few else n_components
+        for p in range(n_parts):
+            row[p] = phi[which[p] if is_few else p, i]
         first = indptr[i]
         for e in range(first, indptr[i + 1]):
             v = np.float64(data[e])
@@ -72,8 +83,12 @@ def weighted_counts(data, indices, indptr, place, phi, sums, row):
             if j < 0:
                 continue
             into = sums[j]
-            for k in range(n_components):
-                into[k] += v * row[k]
+            if is_few:
+                for p in range(n_parts):
+                    into[which[p]] += v * row[p]
+            else:
+                for k in range(n_components):
+                    into[k] += v * row[k]
 
 
 @jit

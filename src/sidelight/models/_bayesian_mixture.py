@@ -145,7 +145,8 @@ class BayesianMixture(SideClusterer):
     batch_size : int, optional
         Rows per step of stochastic variational inference, for data of which a few passes are all
         that there is time for: the posteriors move after every batch, ``max_iter`` counts epochs
-        over all rows, and an ordinary iteration ends it. By default, and where there are no more
+        over all rows, and an ordinary iteration ends it. Rows may be sorted: runs of a few
+        neighbours are dealt to the batches like cards. By default, and where there are no more
         rows than this, all iterations are ordinary ones, over all rows.
     learning_offset : float, default=1.0
         The step after batch t has the size (t + offset)^-decay, both in ``fit`` with a
@@ -205,8 +206,11 @@ n_features)
     of zeros; a row of zeros goes by the mixture weights and statements alone). Sparse counts stay
     sparse; sparse rows of Gaussians are made dense a few at a time. More classes than components,
     labels used once, and more columns than rows are all normal. In the paper's "field" the omitted
-    normaliser is log Gamma, which depends on the potential and the number of labels alone. A row
-    with neighbours is moved one by one, in the order of the rows; the cost of an iteration grows
+    normaliser is log Gamma, which depends on the potential and the number of labels alone. With a
+    few dozen rows the prior weighs as much as a cluster. It expects clusters with half the variance
+    of the data, and small blobs in few dimensions may be merged because the bound is higher so;
+    ``prior={"covariance": 0.1}`` keeps more of them apart. A row with neighbours is moved one by
+    one, in the order of the rows; the cost of an iteration grows
     with n T d² (n T d if diagonal or categorical, T times what is not zero for counts), plus T for
     every statement (T² with the KL potential).
 

@@ -189,7 +189,6 @@ def divergence(problem: Problem, theta: Theta) -> float:
 
 def expected(problem: Problem, theta: Theta, state: State, V: Floats | None) -> Step:
     """Give every row its best memberships; the bound is that of the rows alone. state: OUT."""
-    near = problem.couplings.rows
     # Labels follow from theta alone: a new column needs nothing of what was before.
     state.labels = problem.rows.column(0, np.int32)
     bound, of_near, *sums = problem.rows.sum(
@@ -198,24 +197,39 @@ def expected(problem: Problem, theta: Theta, state: State, V: Floats | None) -> 
         problem.near_rows,
         state.labels,
     )
-    scores = np.concatenate(of_near)
-    mass = sums[0]
-    if len(near):
+    return with_near(problem, theta, state, V, Step(bound, sums[0], tuple(sums)), of_near)
+
+
+def with_near(
+    problem: Problem,
+    theta: Theta,
+    state: State,
+    V: Floats | None,
+    step: Step,
+    of_near: Sequence[Floats],
+) -> Step:
+    """The same step with the rows that have neighbours, which move in turn; state: OUT.
+
+    ``of_near`` are their scores, block by block.
+    """
+    bound, mass, sums = step
+    if len(problem.couplings.rows):
+        scores = np.concatenate(of_near)
         if not problem.is_field:
             scores += theta.weights.log
         if not len(state.near_phi):
             state.near_phi = softmax(scores, axis=1)
         bound += problem.couplings.sweep(scores, state.near_phi, V)
         phi = np.ascontiguousarray(state.near_phi.T)
-        of_near = problem.near.sum(
+        near = problem.near.sum(
             lambda block, _: problem.emission.statistics(
                 block.X, np.ascontiguousarray(phi[:, block.start : block.stop])
             ),
             None,
         )
-        sums = [a + b for a, b in zip(sums, of_near, strict=True)]
+        sums = tuple(a + b for a, b in zip(sums, near, strict=True))
         mass = mass if problem.is_field else sums[0]
-    return Step(float(bound), mass, tuple(sums))
+    return Step(float(bound), mass, sums)
 
 
 def _memberships_of_block(

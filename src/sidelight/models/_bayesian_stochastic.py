@@ -7,16 +7,19 @@ A posterior is the prior plus sums over the rows, for every emission and for the
 blended are the sums, kept as averages per row, and the posteriors follow from N times these.
 Rows with neighbours keep their memberships (they are few); those of a batch move in turn, given all
 others, of which they feel the sums over groups.
+
+An epoch has to be worth its time: it reads the rows as they lie, in short runs, and draws which of
+the small memberships it sums up (see `drawn_memberships` in the kernels).
 """
 
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from sidelight._kernels import bayesian_mixture as kernels
 from sidelight.blocks import BLOCK_ROWS, Block, Blocks, RowEntries, as_blocks
 from sidelight.models._bayesian_run import (
     Problem,
@@ -27,13 +30,13 @@ from sidelight.models._bayesian_run import (
     Theta,
     begin,
     divergence,
-    expected,
     memberships,
     potential_between,
     update,
+    with_near,
 )
 from sidelight.models._couplings import Couplings, SomeCouplings
-from sidelight.models._emissions import Statistics
+from sidelight.models._emissions import Emission, Statistics
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -41,6 +44,11 @@ Ints = NDArray[np.int64]
 # Batches are drawn from this many stretches of BLOCK_ROWS rows at a time: rows are read from a file
 # or a cluster once per epoch, in long pieces, and still come from four places of a sorted file.
 POOL = 4
+
+# A batch is made of runs of neighbouring rows, which are copied in one go: at most so long, and
+# so many at least, that rows which resemble their neighbours do not make batches unlike each other.
+RUN_ROWS = 32
+RUNS = 256
 
 
 class StepSizes(NamedTuple):
@@ -106,7 +114,7 @@ def run_stochastic(
         near.refresh()
         total = 0.0
         for rows, X in batches(problem.rows, batch_size, rng):
-            step, _ = step_of(problem, near.of_rows(rows), X, theta, V)
+            step = _drawn_step(problem, near.of_rows(rows), X, theta, V, rng)
             total += step.bound
             t += 1
             found = Averages.of(step.mass, step.statistics, len(rows))
@@ -132,19 +140,34 @@ def run_stochastic(
 
 
 def batches(rows: Blocks, batch_size: int, rng: np.random.Generator) -> Iterator[tuple[Ints, Any]]:
-    """All rows once, in batches in random order: their numbers, and the rows."""
+    """All rows once, in random batches: their numbers, ascending, and the rows."""
     n = rows.n_samples
     stretches = rng.permutation(-(-n // BLOCK_ROWS))
     size = max(POOL, -(-batch_size // BLOCK_ROWS))
     for first in range(0, len(stretches), size):
         starts = BLOCK_ROWS * np.sort(stretches[first : first + size])
         numbers = np.concatenate([np.arange(a, min(a + BLOCK_ROWS, n)) for a in starts])
-        numbers = numbers[rng.permutation(len(numbers))]
         near, there = rows.within_reach(numbers)
-        # As many batches as it takes, of equal sizes: a last one of three rows would be all noise.
-        edges = np.linspace(0, len(numbers), 1 + -(-len(numbers) // batch_size)).astype(int)
-        for a, b in pairwise(edges):
-            yield numbers[a:b], near.take(there[a:b])
+        for places in _dealt(len(numbers), batch_size, rng):
+            yield numbers[places], near.take(there[places])
+
+
+def _dealt(n: int, batch_size: int, rng: np.random.Generator) -> Iterator[Ints]:
+    """The places of n rows, dealt like cards to as few batches as it takes.
+
+    Of as many neighbouring runs as there are batches every batch gets one, each as likely as the
+    others. So a batch is the whole in small: its sums have the right expectation, sizes differ by
+    a run at most, and every part of a sorted file is in every batch.
+    """
+    length = max(1, min(RUN_ROWS, batch_size // RUNS))
+    n_runs = -(-n // length)
+    n_batches = -(-n_runs // (batch_size // length))
+    n_rounds = -(-n_runs // n_batches)
+    hands = np.argsort(rng.random((n_rounds, n_batches)), axis=1)
+    hands += n_batches * np.arange(n_rounds)[:, None]
+    for hand in hands.T:
+        places = (length * hand[:, None] + np.arange(length)).ravel()
+        yield places[places < n]
 
 
 def shares_alone(problem: Problem, rows: Blocks, theta: Theta) -> Floats:
@@ -169,29 +192,58 @@ class _Near:
         self.couplings = couplings
         self.phi = shares_alone(problem, problem.near, theta)
         self.sums: tuple[Floats, ...] = ()
+        self._ended = np.append(couplings.rows, -1)
 
     def refresh(self) -> None:
         """Compute the sums anew: thousands of small changes have left rounding errors."""
         self.sums = self.couplings.sums(self.phi)
 
     def of_rows(self, rows: Ints) -> SomeCouplings:
-        """The couplings of those of some rows that have any."""
-        near = np.append(self.couplings.rows, -1)
-        found = np.searchsorted(near[:-1], rows)
-        place = np.flatnonzero(near[found] == rows)
+        """The couplings of those of some rows (ascending) that have any."""
+        found = np.searchsorted(self.couplings.rows, rows)
+        place = np.flatnonzero(self._ended[found] == rows)
         return SomeCouplings(place, found[place], self.couplings, self.phi, self.sums)
 
 
-def step_of(
-    problem: Problem, some: SomeCouplings, X: Any, theta: Theta, V: Floats | None
-) -> tuple[Step, State]:
-    """What `expected` gives for the rows X alone, of which some are coupled to other rows."""
-    of_batch = problem._replace(
+def of_batch(problem: Problem, some: SomeCouplings, X: Any) -> tuple[Problem, State]:
+    """The problem of the rows X alone, of which some are coupled to other rows."""
+    alone = problem._replace(
         rows=as_blocks(X),
         near=as_blocks(X[some.rows]),
         near_rows=RowEntries(some.rows),
         couplings=some,
     )
-    state = State.new(of_batch.rows)
+    state = State(None)
     state.near_phi = some.phi[some.which]
-    return expected(of_batch, theta, state, V), state
+    return alone, state
+
+
+def _drawn_step(
+    problem: Problem,
+    some: SomeCouplings,
+    X: Any,
+    theta: Theta,
+    V: Floats | None,
+    rng: np.random.Generator,
+) -> Step:
+    """What `expected` gives for the rows X alone, but for the drawing, and without labels."""
+    alone, state = of_batch(problem, some, X)
+    firsts = rng.random(len(alone.rows))
+    bound, of_near, *sums = alone.rows.sum(
+        _draw_in_block, (problem.emission, theta, firsts), alone.near_rows
+    )
+    step = Step(bound, sums[0], tuple(sums))
+    return with_near(alone, theta, state, V, step, of_near)
+
+
+def _draw_in_block(
+    block: Block, parameters: tuple[Emission, Theta, Floats], near: RowEntries
+) -> tuple[Any, ...]:
+    """A part of the bound, the scores of rows with neighbours, and the statistics of the others."""
+    emission, theta, firsts = parameters
+    here = emission.log_density(block.X, theta.components)
+    scores = here[:, near.row].T
+    here += theta.weights.log[:, None]
+    first = firsts[block.start // BLOCK_ROWS]
+    bound = kernels.drawn_memberships(here, near.row, first, here)
+    return bound, [scores], *emission.statistics(block.X, here)

@@ -11,8 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.blocks import as_blocks
-from sidelight.models._bayesian_run import Problem, Run, Theta, divergence, potential_between
-from sidelight.models._bayesian_stochastic import Averages, StepSizes, shares_alone, step_of
+from sidelight.models._bayesian_run import (
+    Problem,
+    Run,
+    Theta,
+    divergence,
+    expected,
+    potential_between,
+)
+from sidelight.models._bayesian_stochastic import Averages, StepSizes, of_batch, shares_alone
 from sidelight.models._couplings import Couplings, Memory, SomeCouplings, Strength, nats
 from sidelight.side import LABEL, NOT_LABEL, SideInformation
 
@@ -161,7 +168,8 @@ def advance(
     some = _couplings_of_batch(couplings, n_own, stream, problem, theta, X)
     is_potts = potential == "potts" or not n_own
     V = None if is_potts else potential_between(problem, theta)
-    step, state = step_of(problem, some, X, theta, V)
+    alone, state = of_batch(problem, some, X)
+    step = expected(alone, theta, state, V)
     own = couplings.rows[:n_own]
     state.labels[own] = state.near_phi.argmax(axis=1) if n_own else 0
     n_rows = stream.n_rows + n_batch

@@ -104,19 +104,18 @@ class Couplings(NamedTuple):
 
     def part_of_bound(self, scores: Floats, phi: Floats, potential: Floats | None) -> float:
         """Expected scores plus entropy, less what the statements cost."""
-        n_vocabularies = int(self.vocabulary.max(initial=-1)) + 1
-        sizes = (*(len(self.vocabulary),) * 3, n_vocabularies)
-        nothing = tuple(np.zeros((size, phi.shape[1])) for size in sizes)
-        bound: float = kernels.part_of_bound(
-            scores, self.said, self.vocabulary, *_as_kernels_take(potential), phi, nothing,
-            *_scratch(phi),
-        )  # fmt: skip
-        return bound
+        gain: float = kernels.expected_scores(scores, phi)
+        return gain - self.cost(phi, potential)
 
     def cost(self, phi: Floats, potential: Floats | None) -> float:
         """What the statements cost."""
-        # With log phi for scores, expected scores and entropy are each other's negative.
-        return -self.part_of_bound(np.log(np.maximum(phi, 1e-300)), phi, potential)
+        n_vocabularies = int(self.vocabulary.max(initial=-1)) + 1
+        sizes = (*(len(self.vocabulary),) * 3, n_vocabularies)
+        nothing = tuple(np.zeros((size, phi.shape[1])) for size in sizes)
+        cost: float = kernels.statement_cost(
+            self.said, self.vocabulary, *_as_kernels_take(potential), phi, nothing, *_scratch(phi)
+        )
+        return cost
 
 
 class SomeCouplings(NamedTuple):
@@ -136,8 +135,7 @@ class SomeCouplings(NamedTuple):
         """Update phi row by row (IN/OUT); returns expected scores plus entropy."""
         self.whole.sweep_some(self.which, scores, self.phi, self.sums, potential)
         phi[:] = self.phi[self.which]
-        log = np.log(np.maximum(phi, 1e-300))
-        return float((phi * (scores - log)).sum())
+        return float(kernels.expected_scores(scores, phi))
 
 
 class Memory(NamedTuple):

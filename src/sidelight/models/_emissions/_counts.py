@@ -97,7 +97,8 @@ def weighted_counts(
 ) -> tuple[Floats, Floats]:
     """Masses (T,) and sums of phi x, (T, d)."""
     sums = np.zeros((n_kept, len(phi)))
-    kernels.weighted_counts(*entries, place, phi, sums, np.empty(len(phi)))
+    scratch = np.empty(len(phi)), np.empty(len(phi), dtype=np.int64)
+    kernels.weighted_counts(*entries, place, phi, sums, *scratch)
     return phi.sum(axis=1), np.ascontiguousarray(sums.T)
 
 
