@@ -70,7 +70,7 @@ def weighted_counts(data, indices, indptr, place, phi, sums, row, which):
             if phi[k, i] != 0.0:
                 which[n_parts] = k
                 n_parts += 1
-        is_few = 4 * n_parts <= n_components
+        is_few = 8 * n_parts <= n_components
         n_parts = n_parts if is_few else n_components
         for p in range(n_parts):
             row[p] = phi[which[p] if is_few else p, i]

@@ -41,9 +41,11 @@ from sidelight.models._emissions import Emission, Statistics
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# Batches are drawn from this many stretches of BLOCK_ROWS rows at a time: rows are read from a file
-# or a cluster once per epoch, in long pieces, and still come from four places of a sorted file.
-POOL = 4
+# Rows are read from a file or fetched from a cluster once per epoch, in stretches of BLOCK_ROWS;
+# batches are made of the stretches that are held at a time. As many as fit in POOL_BYTES if they
+# are dense, but some: in a sorted file a batch has rows from so many places.
+POOL_BYTES = 2**27
+POOL = (4, 64)
 
 # A batch is made of runs of neighbouring rows, which are copied in one go: at most so long, and
 # so many at least, that rows which resemble their neighbours do not make batches unlike each other.
@@ -142,32 +144,32 @@ def run_stochastic(
 def batches(rows: Blocks, batch_size: int, rng: np.random.Generator) -> Iterator[tuple[Ints, Any]]:
     """All rows once, in random batches: their numbers, ascending, and the rows."""
     n = rows.n_samples
-    stretches = rng.permutation(-(-n // BLOCK_ROWS))
-    size = max(POOL, -(-batch_size // BLOCK_ROWS))
-    for first in range(0, len(stretches), size):
-        starts = BLOCK_ROWS * np.sort(stretches[first : first + size])
+    fits = POOL_BYTES // (8 * BLOCK_ROWS * max(rows.n_features, 1))
+    size = max(min(max(fits, POOL[0]), POOL[1]), -(-batch_size // BLOCK_ROWS))
+    length = max(1, min(RUN_ROWS, batch_size // RUNS))
+    for stretches in _dealt(len(rows), size, rng):
+        starts = BLOCK_ROWS * stretches
         numbers = np.concatenate([np.arange(a, min(a + BLOCK_ROWS, n)) for a in starts])
         near, there = rows.within_reach(numbers)
-        for places in _dealt(len(numbers), batch_size, rng):
+        for runs in _dealt(-(-len(numbers) // length), batch_size // length, rng):
+            places = (length * runs[:, None] + np.arange(length)).ravel()
+            places = places[places < len(numbers)]
             yield numbers[places], near.take(there[places])
 
 
-def _dealt(n: int, batch_size: int, rng: np.random.Generator) -> Iterator[Ints]:
-    """The places of n rows, dealt like cards to as few batches as it takes.
+def _dealt(n: int, size: int, rng: np.random.Generator) -> Iterator[Ints]:
+    """The numbers to n, dealt like cards to as few hands of at most ``size`` as it takes.
 
-    Of as many neighbouring runs as there are batches every batch gets one, each as likely as the
-    others. So a batch is the whole in small: its sums have the right expectation, sizes differ by
-    a run at most, and every part of a sorted file is in every batch.
+    Of as many neighbours as there are hands every hand gets one, each as likely as the others. So a
+    hand is the whole in small: sums over it have the right expectation, sizes differ by one, and
+    every part of a sorted file is in every hand.
     """
-    length = max(1, min(RUN_ROWS, batch_size // RUNS))
-    n_runs = -(-n // length)
-    n_batches = -(-n_runs // (batch_size // length))
-    n_rounds = -(-n_runs // n_batches)
-    hands = np.argsort(rng.random((n_rounds, n_batches)), axis=1)
-    hands += n_batches * np.arange(n_rounds)[:, None]
+    n_hands = -(-n // size)
+    n_rounds = -(-n // n_hands)
+    hands = np.argsort(rng.random((n_rounds, n_hands)), axis=1)
+    hands += n_hands * np.arange(n_rounds)[:, None]
     for hand in hands.T:
-        places = (length * hand[:, None] + np.arange(length)).ravel()
-        yield places[places < n]
+        yield hand[hand < n]
 
 
 def shares_alone(problem: Problem, rows: Blocks, theta: Theta) -> Floats:
