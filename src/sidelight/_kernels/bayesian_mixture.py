@@ -84,6 +84,23 @@ def log_density_diag(X, shift, centers, precision, constant, out, tile):
 
 
 @jit
+def add_evidence(best, held, start, n_here, bound, next_held, total):
+    """The bound with best + log total of a tile's rows that are not held, and the next held one.
+
+    total: IN/OUT, one over it, 0 for rows that are held.
+    """
+    for r in range(n_here):
+        bound += best[r] + np.log(total[r])
+        total[r] = 1.0 / total[r]
+    while next_held < held.shape[0] and held[next_held] < start + n_here:
+        r = held[next_held] - start
+        bound -= best[r] - np.log(total[r])
+        total[r] = 0.0
+        next_held += 1
+    return bound, next_held
+
+
+@jit
 def memberships(scores, held, phi, labels):
     """Softmax over the components; returns the sum of log sum exp over the rows.
 
@@ -115,14 +132,7 @@ def memberships(scores, held, phi, labels):
                 share = np.exp(gap) if gap > FLOOR else 0.0
                 out[r] = share
                 total[r] += share
-        for r in range(n_here):
-            bound += best[r] + np.log(total[r])
-            total[r] = 1.0 / total[r]
-        while next_held < held.shape[0] and held[next_held] < start + n_here:
-            r = held[next_held] - start
-            bound -= best[r] - np.log(total[r])
-            total[r] = 0.0
-            next_held += 1
+        bound, next_held = add_evidence(best, held, start, n_here, bound, next_held, total)
         for k in range(n_components):
             out = phi[k, start : start + n_here]
             for r in range(n_here):
@@ -189,14 +199,7 @@ def drawn_memberships(scores, held, first, phi):
                 share = share if gap > BATCH_FLOOR else 0.0
                 out[r] = share
                 total[r] += share
-        for r in range(n_here):
-            bound += best[r] + np.log(total[r])
-            total[r] = 1.0 / total[r]
-        while next_held < held.shape[0] and held[next_held] < start + n_here:
-            r = held[next_held] - start
-            bound -= best[r] - np.log(total[r])
-            total[r] = 0.0
-            next_held += 1
+        bound, next_held = add_evidence(best, held, start, n_here, bound, next_held, total)
         shift = 0.0
         for k in range(n_components):
             out = phi[k, start : start + n_here]
