@@ -81,8 +81,8 @@ def test_drawn_memberships_are_a_softmax_on_average(n, T):
     n_times = 256
     mean = np.zeros((T, n))
     for first in (np.arange(n_times) + 0.5) / n_times:
-        phi = np.empty_like(scores)
-        bound = kernels.drawn_memberships(scores, held, first, phi)
+        phi = scores.copy()
+        bound = kernels.drawn_memberships(phi, held, first)
         assert_allclose(bound, logsumexp(scores, axis=0)[free].sum(), rtol=1e-7, atol=1e-7)
         large = expected > kernels.LEAST
         assert_allclose(phi[large], expected[large], rtol=1e-6)
@@ -95,7 +95,7 @@ def test_drawn_memberships_of_distant_components_are_zero():
     scores = np.array([[0.0, -50.0], [-21.0, 3.0], [-np.inf, -np.inf]])
     for first in np.linspace(0.0, 0.999, 50):
         phi = scores.copy()
-        kernels.drawn_memberships(phi, NOBODY, first, phi)
+        kernels.drawn_memberships(phi, NOBODY, first)
         assert_array_equal(phi, [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
 
 
@@ -114,6 +114,16 @@ def test_moments():
         assert_allclose(total, sums[k])
         expected = np.einsum("n,ni,nj->ij", phi[k], X - shift, X - shift)
         assert_allclose(weighted[:count].T @ weighted[:count], expected)
+
+
+@pytest.mark.parametrize(("n", "m"), [(0, 3), (5, 0), (1, 1), (40, 60), (100, 7)])
+def test_common_numbers_of_two_lists(n, m):
+    rng = np.random.default_rng(n)
+    first, second = (np.sort(rng.permutation(120)[:size]) for size in (n, m))
+    places = np.empty((2, min(n, m)), dtype=np.int64)
+    count = kernels.common(first, second, places)
+    _, at_first, at_second = np.intersect1d(first, second, return_indices=True)
+    assert_array_equal(places[:, :count], [at_first, at_second])
 
 
 def test_triangular_inverses():

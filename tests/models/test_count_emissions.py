@@ -7,6 +7,7 @@ from scipy import sparse, stats
 from sklearn.metrics import adjusted_rand_score
 
 from sidelight import BayesianMixture, SideInformation
+from sidelight._kernels import counts as kernels
 from sidelight.blocks import as_blocks
 from sidelight.exceptions import DataError
 from sidelight.models import Emission
@@ -174,6 +175,20 @@ def test_sums_are_the_same_for_rows_of_few_components_and_of_many(n_parts):
         mass, sums = emission.statistics(rows, phi)
         assert_allclose(mass, phi.sum(axis=1))
         assert_allclose(sums, phi @ X[:, :4])
+
+
+def test_few_and_many_categories_are_found_and_unknown_ones_are_not():
+    rng = np.random.default_rng(0)
+    lists = [np.unique(rng.integers(-99, 99, size=m)) * 0.5 for m in (1, 5, 16, 17, 80)]
+    starts = np.cumsum([0, *map(len, lists)])
+    X = 0.5 * rng.integers(-120, 120, size=(300, len(lists)))
+    found = np.empty(X.shape, dtype=np.int32)
+    kernels.encode(X, np.concatenate(lists), starts, found)
+    for j, known in enumerate(lists):
+        place = np.searchsorted(known, X[:, j])
+        is_known = np.isin(X[:, j], known)
+        assert_array_equal(found[:, j], np.where(is_known, starts[j] + place, -1))
+        assert 0 < is_known.sum() < 300
 
 
 def test_default_priors_know_the_scale_of_the_data():

@@ -164,13 +164,14 @@ def exponential(x):
 
 
 @jit
-def drawn_memberships(scores, held, first, phi):
+def drawn_memberships(scores, held, first):
     """`memberships` of a batch, of which most small shares are 0: the sums over its rows are short.
 
     A share below LEAST becomes LEAST with probability share / LEAST, else 0, so that every sum over
     rows has the expectation that it would have without. What decides is an additive sequence that
     begins at ``first``, uniform in [0, 1). Returns the sum of log sum exp over the rows that are
-    not held. phi (T, n), may be scores itself: OUT.
+    not held. scores (T, n), memberships in their place: IN/OUT. With two arrays the compiler would
+    have to expect that they overlap, and take the rows one by one.
     """
     n_components, n = scores.shape
     best = np.empty(TILE)
@@ -192,23 +193,22 @@ def drawn_memberships(scores, held, first, phi):
                 best[r] = row[r] if row[r] > best[r] else best[r]
         for k in range(n_components):
             row = scores[k, start : start + n_here]
-            out = phi[k, start : start + n_here]
             for r in range(n_here):
                 gap = row[r] - best[r]
                 share = exponential(gap if gap > BATCH_FLOOR else BATCH_FLOOR)
                 share = share if gap > BATCH_FLOOR else 0.0
-                out[r] = share
+                row[r] = share
                 total[r] += share
         bound, next_held = add_evidence(best, held, start, n_here, bound, next_held, total)
         shift = 0.0
         for k in range(n_components):
-            out = phi[k, start : start + n_here]
+            row = scores[k, start : start + n_here]
             for r in range(n_here):
-                share = out[r] * total[r]
+                share = row[r] * total[r]
                 u = chance[r] + shift
                 u = u - 1.0 if u >= 1.0 else u
                 whole = share if share > LEAST else LEAST
-                out[r] = whole if share > LEAST * u else 0.0
+                row[r] = whole if share > LEAST * u else 0.0
             shift += STEP_COMPONENT
             shift = shift - 1.0 if shift >= 1.0 else shift
     return bound
@@ -240,19 +240,25 @@ def gather(X, shift, phi, rows, sums):
 def moments_diag(X, shift, phi, sums, squares):
     """Sums of phi (x - shift) and phi (x - shift)² per component. sums, squares (T, d): OUT."""
     d = X.shape[1]
+    which = np.empty(TILE, dtype=np.int64)
     for start in range(0, X.shape[0], TILE):
         stop = min(start + TILE, X.shape[0])
         for k in range(phi.shape[0]):
             first = sums[k]
             second = squares[k]
+            # Found before they are used: a jump that nobody can foresee costs as much as a row.
+            count = 0
             for i in range(start, stop):
+                which[count] = i
+                count += 1 if phi[k, i] > 0.0 else 0
+            for p in range(count):
+                i = which[p]
                 share = phi[k, i]
-                if share > 0.0:
-                    x = X[i]
-                    for j in range(d):
-                        v = x[j] - shift[j]
-                        first[j] += share * v
-                        second[j] += share * v * v
+                x = X[i]
+                for j in range(d):
+                    v = x[j] - shift[j]
+                    first[j] += share * v
+                    second[j] += share * v * v
 
 
 @jit
@@ -268,6 +274,24 @@ def invert_lower(factors, out):
                 c = C[i, j] * scale
                 for h in range(j + 1):
                     W[i, h] -= c * W[j, h]
+
+
+@jit
+def common(first, second, places):
+    """Where equal numbers stand in two ascending arrays. places (2, at least so many): OUT.
+
+    Returns how many there are.
+    """
+    i = j = count = 0
+    while i < first.shape[0] and j < second.shape[0]:
+        a, b = first[i], second[j]
+        if a == b:
+            places[0, count] = i
+            places[1, count] = j
+            count += 1
+        i += 1 if a <= b else 0
+        j += 1 if b <= a else 0
+    return count
 
 
 # Rows with neighbours. `said` is what is said about row i (see models/_couplings.py):

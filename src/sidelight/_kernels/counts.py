@@ -15,6 +15,8 @@ from sidelight._kernels._jit import jit
 # log v! for the counts that occur; larger ones are rare enough for the gamma function.
 LOG_FACTORIALS = np.array([math.lgamma(v + 1.0) for v in range(256)])
 
+FEW = 16  # so many categories are compared with all of them sooner than by halving
+
 
 @jit
 def log_factorial(v, table):
@@ -115,6 +117,10 @@ def encode(X, categories, starts, indices):
         for j in range(d):
             v = X[i, j]
             low, high = starts[j], starts[j + 1]
+            if high - low <= FEW:
+                for c in range(low, high):
+                    low += 1 if categories[c] < v else 0
+                high = low
             while low < high:
                 middle = (low + high) // 2
                 if categories[middle] < v:

@@ -194,7 +194,6 @@ class _Near:
         self.couplings = couplings
         self.phi = shares_alone(problem, problem.near, theta)
         self.sums: tuple[Floats, ...] = ()
-        self._ended = np.append(couplings.rows, -1)
 
     def refresh(self) -> None:
         """Compute the sums anew: thousands of small changes have left rounding errors."""
@@ -202,9 +201,11 @@ class _Near:
 
     def of_rows(self, rows: Ints) -> SomeCouplings:
         """The couplings of those of some rows (ascending) that have any."""
-        found = np.searchsorted(self.couplings.rows, rows)
-        place = np.flatnonzero(self._ended[found] == rows)
-        return SomeCouplings(place, found[place], self.couplings, self.phi, self.sums)
+        places = np.empty((2, min(len(rows), len(self.phi))), dtype=np.int64)
+        count = kernels.common(rows, self.couplings.rows, places)
+        return SomeCouplings(
+            places[0, :count], places[1, :count], self.couplings, self.phi, self.sums
+        )
 
 
 def of_batch(problem: Problem, some: SomeCouplings, X: Any) -> tuple[Problem, State]:
@@ -247,5 +248,5 @@ def _draw_in_block(
     scores = here[:, near.row].T
     here += theta.weights.log[:, None]
     first = firsts[block.start // BLOCK_ROWS]
-    bound = kernels.drawn_memberships(here, near.row, first, here)
+    bound = kernels.drawn_memberships(here, near.row, first)
     return bound, [scores], *emission.statistics(block.X, here)
