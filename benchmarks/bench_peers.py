@@ -135,7 +135,7 @@ def faiss_kmeans(task: Task, seed: int) -> Any:
 def hdbscan(task: Task, seed: int) -> Any:
     import hdbscan
 
-    return hdbscan.HDBSCAN().fit(task.X)
+    return hdbscan.HDBSCAN(core_dist_n_jobs=1).fit(task.X)  # else in processes, whatever is set
 
 
 def label_spreading(task: Task, seed: int) -> Any:
