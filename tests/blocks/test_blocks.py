@@ -1,15 +1,16 @@
 """Blocks: the same sum to the bit, whatever the threads, the order in memory or the storage."""
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from sidelight.blocks import BLOCK_ROWS, CSRRows, as_blocks, n_threads, threads
+from sidelight.blocks import BLOCK_ROWS, CSRRows, as_blocks, n_threads, one_blas_thread, threads
 from sidelight.blocks._blocks import pairwise_sum
 
 
@@ -125,18 +126,37 @@ def test_error_inside_a_block_reaches_the_caller(X):
             as_blocks(X).sum(broken, None)
 
 
+def blas_threads():
+    # faiss has a BLAS of its own (OpenMP, so limited thread by thread), which blocks never use.
+    blas = [p for p in threadpool_info() if p["user_api"] == "blas"]
+    return {p["num_threads"] for p in blas if "faiss" not in p["filepath"]}
+
+
 def test_blas_has_one_thread_inside_a_block(X):
     seen = []
 
     def look(block, _):
-        # faiss has a BLAS of its own (OpenMP, so limited thread by thread), which blocks never use.
-        blas = [p for p in threadpool_info() if p["user_api"] == "blas"]
-        seen.extend(p["num_threads"] for p in blas if "faiss" not in p["filepath"])
+        seen.append(blas_threads())
         return (0,)
 
     with threads(2):
         as_blocks(X).sum(look, None)
-    assert set(seen) == {1}
+    assert seen
+    assert set.union(*seen) == {1}
+
+
+def test_any_thread_may_limit_blas_and_the_last_one_gives_it_back():
+    def inside():
+        with one_blas_thread():
+            return blas_threads()
+
+    with threadpool_limits(2, "blas"):  # now this thread is the one that threadpoolctl listens to
+        with ThreadPoolExecutor(1) as other:
+            assert other.submit(inside).result() == {1}
+            assert blas_threads() == {2}
+            assert inside() == {1}
+            assert other.submit(inside).result() == {1}
+        assert blas_threads() == {2}
 
 
 def test_number_of_threads_comes_from_the_closest_source(monkeypatch):

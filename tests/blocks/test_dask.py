@@ -154,11 +154,21 @@ def test_data_are_read_once_where_they_fit_and_in_every_pass_where_not(X, monkey
     assert len(reads) == 6
 
 
+def test_a_column_whose_first_block_tells_all_is_not_passed_over(X):
+    rows = as_blocks(da.from_array(X, chunks=(2 * BLOCK_ROWS, 3)))
+    label = rows.column(1, np.int32)
+    label[np.array([4, 5])] = 0
+    ran = []
+    with Callback(posttask=lambda key, *_: ran.append(key)):
+        assert label.first_rows(3, 2).tolist() == [4, 0, N]
+    assert len([key for key in ran if "first_in_block" in str(key[0])]) == 1
+
+
 def test_a_column_knows_the_first_row_of_each_number(X):
     rows = as_blocks(da.from_array(X, chunks=(30_000, 3)))
     label = rows.column(2, np.int32)
     label[np.array([N - 1, 70_000, 70_001])] = [0, 3, 3]
-    assert label.first_rows(5).tolist() == [N - 1, N, 0, 70_000, N]
+    assert label.first_rows(5, 3).tolist() == [N - 1, N, 0, 70_000, N]
     assert label.lazy().chunks == ((30_000, 30_000, N - 60_000),)
     assert_array_equal(np.flatnonzero(label.lazy().compute() != 2), [70_000, 70_001, N - 1])
 

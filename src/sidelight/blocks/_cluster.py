@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import TimeoutError as NotYet
 from typing import Any, Protocol
 
+from sidelight.blocks._threads import one_blas_thread
 from sidelight.exceptions import WorkersLostError
 
 Graph = dict[Hashable, Any]
@@ -67,7 +68,8 @@ class Local:
         self._get = get
 
     def start(self, graph: Graph, keys: Sequence[Hashable]) -> list[Any]:
-        return list(self._get(graph, list(keys)))
+        with one_blas_thread():  # set once, not by every task
+            return list(self._get(graph, list(keys)))
 
     fetch = start
 

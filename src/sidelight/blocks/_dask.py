@@ -195,11 +195,18 @@ class DaskColumn:
         """
         return self._rows.lazy(self)
 
-    def first_rows(self, n_clusters: int) -> Ints:
-        """For each number from 0 its first row, n_samples where there is none."""
+    def first_rows(self, n_clusters: int, n_present: int) -> Ints:
+        """For each number from 0 its first row, n_samples where there is none.
+
+        The first block usually has all that are present, and spares a pass.
+        """
+        column = self._rows.frozen(self)
         first = np.full(n_clusters, len(self))
-        for present, row in self._rows.sum(_first_in_block, None, self)[0]:
-            first[present] = np.minimum(first[present], row)
+        [([(present, row)],)] = self._rows.visit([0], _first_in_block, None, column)
+        first[present] = row
+        if len(present) < n_present:
+            for present, row in self._rows.sum(_first_in_block, None, column)[0]:
+                first[present] = np.minimum(first[present], row)
         return first
 
 

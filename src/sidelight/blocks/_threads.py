@@ -84,14 +84,38 @@ class _Limit:
     def enter(self) -> None:
         with self._lock:
             if not self._n_inside:
-                self._limiter = _controller(len(sys.modules)).limit(limits=1, user_api="blas")
+                controller = _controller(len(sys.modules))
+                with _from_any_thread(controller):
+                    self._limiter = controller.limit(limits=1, user_api="blas")
             self._n_inside += 1
 
     def leave(self) -> None:
         with self._lock:
             self._n_inside -= 1
             if not self._n_inside:
-                self._limiter.restore_original_limits()
+                with _from_any_thread(_controller(len(sys.modules))):
+                    self._limiter.restore_original_limits()
+
+
+@contextmanager
+def _from_any_thread(controller: ThreadpoolController) -> Iterator[None]:
+    """Let this thread set the limit, and afterwards any other.
+
+    From version 3.8 on, threadpoolctl takes the limit of OpenBLAS from the first thread that sets
+    one, and ignores all others without a word. Tasks on Dask are set about by any thread: BLAS kept
+    its threads there, which changed bits, and burnt ten times the CPU time of a pass in waiting.
+    """
+    _give_up_control(controller)
+    try:
+        yield
+    finally:
+        _give_up_control(controller)
+
+
+def _give_up_control(controller: ThreadpoolController) -> None:
+    for library in controller.lib_controllers:
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread(force=True)
 
 
 _limit = _Limit()

@@ -212,7 +212,7 @@ def name_clusters(
 def first_rows(labels: Any, n_clusters: int, n_present: int) -> NDArray[np.int64]:
     """The first row of each cluster; usually the first few thousand rows tell them all."""
     if not isinstance(labels, np.ndarray):
-        of_column: NDArray[np.int64] = labels.first_rows(n_clusters)
+        of_column: NDArray[np.int64] = labels.first_rows(n_clusters, n_present)
         return of_column
     first = np.full(n_clusters, len(labels))
     for start in range(0, len(labels), 16_384):
