@@ -447,6 +447,26 @@ def test_slices_of_slices_are_slices(side, data):
     assert side[np.arange(side.n_samples)] == side
 
 
+@given(sides(with_index=True), st.data())
+def test_slices_of_few_rows_among_many_are_those_among_few(side, data):
+    rows = data.draw(st.lists(st.integers(0, side.n_samples - 1), unique=True))
+    apart = 10**12  # more rows than fit into any list
+    far = side._with(
+        side.statements._replace(
+            i=side.statements.i * apart,
+            j=np.where(side.statements.j < 0, -1, side.statements.j * apart),
+        ),
+        n_samples=side.n_samples * apart,
+        index=None,
+    )
+    few, many = side[rows], far[np.array(rows, dtype=np.int64) * apart]
+    for here, there in zip(few.statements, many.statements, strict=True):
+        assert np.array_equal(here, there)
+    assert many.n_samples == len(rows)
+    start, stop = sorted(data.draw(st.tuples(*[st.integers(0, side.n_samples)] * 2)))
+    assert far[start:stop].n_samples == stop - start
+
+
 @given(sides(with_index=True))
 def test_pickling_and_copying_keep_everything(side):
     side.closure()

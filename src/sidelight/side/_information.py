@@ -37,6 +37,7 @@ from sidelight.side._statements import (
     check_statements,
     compact,
     heaviest_class,
+    new_numbers,
     row_positions,
 )
 
@@ -564,10 +565,8 @@ class SideInformation:
         if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
             rows = rows[0]  # scikit-learn's way of indexing an array of unknown dimension
         chosen = row_positions(rows, self.n_samples)
-        new = np.full(self.n_samples + 1, -1, dtype=np.int64)  # the last entry serves j == −1
-        new[chosen] = np.arange(len(chosen))
         said = self.statements
-        i, j = new[said.i], new[said.j]
+        i, j = new_numbers(chosen, self.n_samples, said.i, said.j)
         keep = (i >= 0) & ((j >= 0) | (said.j < 0))
         renumbered = said._replace(
             i=np.where((j >= 0) & (j < i), j, i), j=np.where((j >= 0) & (j < i), i, j)

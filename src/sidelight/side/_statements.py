@@ -217,7 +217,7 @@ def compact(
 def row_positions(rows: Any, n_samples: int) -> Ints:
     """Row positions from a slice, a mask or integers; no row twice."""
     if isinstance(rows, slice):
-        return np.arange(n_samples)[rows]
+        return np.arange(*rows.indices(n_samples))
     chosen = np.asarray(rows)
     if chosen.ndim != 1:
         raise SideInformationError(
@@ -243,6 +243,22 @@ def row_positions(rows: Any, n_samples: int) -> Ints:
             "Draw without replacement."
         )
     return chosen
+
+
+def new_numbers(chosen: Ints, n_samples: int, i: Ints, j: Ints) -> tuple[Ints, Ints]:
+    """The places of rows i and j among the chosen ones, −1 for rows that are not (and for −1)."""
+    if n_samples > 4 * (len(chosen) + len(i) + len(j)):
+        # A few statements about very many rows: a list of all rows would be the largest thing here.
+        # Else it is not, and ten times as fast as sorting.
+        stated = distinct(np.concatenate([i, j]))
+        place = np.searchsorted(stated, chosen)
+        known = np.flatnonzero(np.append(stated, -1)[place] == chosen)
+        new = np.full(len(stated), -1, dtype=np.int64)
+        new[place[known]] = known
+        return new[np.searchsorted(stated, i)], new[np.searchsorted(stated, j)]
+    new = np.full(n_samples + 1, -1, dtype=np.int64)  # the last entry serves j == −1
+    new[chosen] = np.arange(len(chosen))
+    return new[i], new[j]
 
 
 def distinct(values: Ints) -> Ints:
