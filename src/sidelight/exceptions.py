@@ -75,7 +75,7 @@ class DatasetNotFoundError(SidelightError, FileNotFoundError):
 
 
 class WorkersLostError(SidelightError):
-    """A Dask cluster cannot finish a fit: it has no workers any more, or a task ends them all.
+    """A Dask cluster cannot finish a fit: no worker is left or works, or a task ends them all.
 
     Examples
     --------

@@ -536,7 +536,7 @@ def test_crossover_keeps_the_clusters_that_carry_a_class():
     means = np.arange(8.0).reshape(4, 2)
     one = steps.Solution(truth, means, means, means[:, 0], 0.0, said.lead)
     two = one._replace(means=means[[1, 0, 2, 3]] + 100)
-    child = steps.crossover(problem, one, two, np.random.default_rng(0))
+    child = steps.crossover(problem, one.means, two.means, np.random.default_rng(0))
     kept = sum(bool((child[k] == parent.means[k]).all()) for k in range(4) for parent in (one, two))
     assert kept >= 3  # all but the one that mutation moved
 

@@ -1,19 +1,25 @@
 """Fits on a real cluster of worker processes: the same answer, also when workers die."""
 
+import gc
 import os
+import pickle
 import signal
+import threading
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
+from typing import Any, NamedTuple
 
 import dask
 import dask.array as da
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
+from distributed.core import Status
 from distributed.diagnostics.plugin import SchedulerPlugin
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from experiments.runner import run_cells
 from sidelight import (
@@ -22,10 +28,10 @@ from sidelight import (
     PartitionLevelKMeans,
     SideInformation,
 )
-from sidelight.blocks import BLOCK_ROWS, RowEntries, active_client, as_blocks
+from sidelight.blocks import BLOCK_ROWS, RowEntries, active_client, as_blocks, n_threads
 from sidelight.exceptions import WorkersLostError
-from sidelight.models import _restarts
-from sidelight.models._restarts import elsewhere
+from sidelight.models import _annotated_search, _restarts
+from sidelight.models._restarts import Deadline, elsewhere
 
 N = 4 * BLOCK_ROWS + 77
 MODELS = {
@@ -183,6 +189,36 @@ def test_the_scheduler_sees_two_tasks_per_chunk_and_pass(client):
     assert label[np.array([0, 3999])].tolist() == [2, 2]
 
 
+def test_what_a_fit_leaves_on_the_cluster_goes_with_the_model(client):
+    n_chunks = 4
+    X = rows_of_blocks(n_chunks * BLOCK_ROWS, BLOCK_ROWS)
+
+    def fit(max_iter):
+        with pytest.warns(ConvergenceWarning):
+            return PartitionLevelKMeans(9, init=some_rows(0, 9), max_iter=max_iter).fit(X)
+
+    def settled(n_futures):
+        """How many tasks the scheduler knows of, when all messages have come."""
+        deadline = time.monotonic() + 10.0
+        while len(client.futures) > n_futures and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert len(client.futures) == n_futures
+        time.sleep(0.2)
+        return client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
+
+    assert settled(0) == 0
+    known = []
+    for max_iter in (2, 6):
+        model = fit(max_iter)
+        assert model.n_iter_ == max_iter
+        known.append(settled(n_chunks))  # the labels, whatever the number of iterations
+        del model
+        gc.collect()
+        assert settled(0) == 0
+    # What it takes to compute lost labels again: of each pass a task per chunk, and parameters.
+    assert known[1] - known[0] == 4 * (n_chunks + 1)
+
+
 @pytest.mark.parametrize("init", ["seeded", "k-means++"])
 def test_restarts_run_on_the_workers_and_give_the_same(client, init):
     X = some_rows(0, 3000)
@@ -204,19 +240,72 @@ def test_restarts_of_mixtures_run_on_the_workers_too(client):
     assert_array_equal(there.means_, here.means_)
 
 
-def test_work_goes_elsewhere_only_with_a_cluster_and_data_in_memory(client):
-    def who(X, job):
-        assert active_client() is None  # a task does not wait for tasks of its own
-        return os.getpid(), job * len(X)
+def annotated_rows():
+    X = some_rows(0, 1000)
+    y = np.where(np.arange(1000) < 30, np.arange(1000) * 7919 % 3, -1)
+    return X, y
 
-    rows = as_blocks(np.ones((5, 2)))
-    found = elsewhere(who, rows, [1, 2, 3])
-    assert [value for _, value in found] == [5, 10, 15]
-    assert os.getpid() not in {pid for pid, _ in found}
-    assert elsewhere(who, rows, [1]) is None
-    assert elsewhere(who, as_blocks(da.ones((5, 2))), [1, 2]) is None
+
+def test_members_of_a_population_are_made_on_the_workers_and_give_the_same(client, monkeypatch):
+    X, y = annotated_rows()
+    model = AnnotatedGaussianMixture(4, n_init=3, n_generations=2, random_state=0)
     with nobody_connected():
-        assert elsewhere(who, rows, [1, 2]) is None
+        here = clone(model).fit(X, y)
+        in_threads = clone(model).set_params(n_jobs=2).fit(X, y)
+
+    def not_here(*args):
+        raise AssertionError("a local search ran on the client")
+
+    sent = []
+    scatter = client.scatter
+    monkeypatch.setattr(_annotated_search, "improve", not_here)
+    monkeypatch.setattr(client, "scatter", lambda *a, **k: sent.append(a) or scatter(*a, **k))
+    there = clone(model).fit(X, y)
+    assert len(sent) == 2  # the data and the problem, once for three rounds of jobs
+    for other in (there, in_threads):
+        assert other.objective_ == here.objective_
+        assert_array_equal(other.history_, here.history_)
+        assert_array_equal(other.labels_, here.labels_)
+        assert_array_equal(other.means_, here.means_)
+        assert_array_equal(other.population_scores_, here.population_scores_)
+
+
+def test_the_time_of_a_search_ends_on_the_workers_too(client):
+    X, y = annotated_rows()
+    model = AnnotatedGaussianMixture(4, n_init=3, max_time=1e-6, random_state=0)
+    assert len(model.fit(X, y).population_scores_) == 1  # one start is always made
+
+
+def test_a_deadline_travels_as_the_time_that_is_left(monkeypatch):
+    clock = [1000.0]
+    monkeypatch.setattr(_restarts.time, "monotonic", lambda: clock[0])
+    on_its_way = pickle.dumps(Deadline(1007.0))
+    clock[0] = 5.0  # another machine
+    assert pickle.loads(on_its_way) == 12.0
+    assert pickle.loads(pickle.dumps(Deadline(np.inf))) == np.inf
+
+
+class Nothing(NamedTuple):
+    rows: Any
+    more: int
+
+
+def test_work_goes_elsewhere_only_with_a_cluster_and_data_in_memory(client):
+    def who(problem, factor, job):
+        assert active_client() is None  # a task does not wait for tasks of its own
+        assert n_threads() == 1
+        return os.getpid(), (job + problem.more) * problem.rows.n_samples * factor
+
+    def place(X, n_jobs):
+        return elsewhere(Nothing(as_blocks(X), 4), 2, n_jobs)
+
+    found = place(np.ones((5, 2)), 3).run(who, [1, 2, 3])
+    assert [value for _, value in found] == [50, 60, 70]
+    assert os.getpid() not in {pid for pid, _ in found}
+    assert place(np.ones((5, 2)), 1) is None
+    assert place(da.ones((5, 2)), 2) is None
+    with nobody_connected():
+        assert place(np.ones((5, 2)), 2) is None
 
 
 def test_experiments_run_on_the_workers(client, tmp_path):
@@ -272,16 +361,84 @@ def test_data_larger_than_all_memory_are_read_again_in_every_pass():
         assert model.labels_[:3].compute().tolist() == [0, 1, 0]
 
 
-def test_a_cluster_without_workers_is_an_error_and_no_hang(side):
+def lost_within(seconds, said):
+    """No more than so many seconds of patience, and an error that says this."""
+    stack = ExitStack()
+    stack.enter_context(dask.config.set({"sidelight.no-workers-timeout": seconds}))
+    stack.enter_context(pytest.raises(WorkersLostError, match=said))
+    return stack
+
+
+def set_status(client, status):
+    def change(dask_worker):
+        dask_worker.status = status
+
+    client.run(change)
+
+
+def test_workers_that_are_paused_or_gone_are_an_error_and_no_hang(side):
+    # Without a limit on memory nobody takes the pause back.
+    with cluster_of(memory_limit=0) as cluster, Client(cluster) as client:
+        began = time.monotonic()
+        X, y = annotated_rows()
+        starts = PartitionLevelKMeans(3, n_init=2, random_state=0)
+        chunked = rows_of_blocks(N, BLOCK_ROWS)
+        model = clone(MODELS["kmeans"]).set_callbacks(
+            AtIteration(2, lambda: set_status(client, Status.paused))
+        )
+        with lost_within(2.0, r"2 workers, and all of them have been paused for 2 sec.*rechunk"):
+            model.fit(chunked, side=side)
+        with lost_within(1.0, r"2 workers, and all of them have been paused for 1 sec"):
+            starts.fit(X, y)
+        cluster.scale(0)
+        with lost_within(1.0, r"no workers for 1 seconds.*cluster.scale"):
+            starts.fit(X, y)
+        with lost_within(1.0, r"no workers for 1 seconds.*cluster.scale"):
+            clone(MODELS["kmeans"]).fit(chunked, side=side)
+        assert time.monotonic() - began < 60
+
+
+@pytest.mark.slow
+def test_workers_whose_memory_is_full_are_an_error_and_no_hang(side):
+    # A worker alone takes more than this; it is paused, and would be ended but for the setting.
+    limits = {"distributed.worker.memory.terminate": False, "sidelight.no-workers-timeout": 5.0}
+    with (
+        dask.config.set(limits),
+        cluster_of(memory_limit=150_000_000) as cluster,
+        Client(cluster),
+        pytest.raises(WorkersLostError, match="have been paused for 5 seconds"),
+    ):
+        clone(MODELS["kmeans"]).fit(rows_of_blocks(N, BLOCK_ROWS), side=side)
+
+
+@pytest.mark.slow
+def test_a_cluster_that_loses_all_workers_in_the_middle_is_an_error_and_no_hang(side):
     with cluster_of() as cluster, Client(cluster):
         model = clone(MODELS["kmeans"]).set_callbacks(AtIteration(2, lambda: cluster.scale(0)))
-        began = time.monotonic()
-        with (
-            dask.config.set({"sidelight.no-workers-timeout": 2.0}),
-            pytest.raises(WorkersLostError, match=r"no workers for 2 seconds.*cluster.scale"),
-        ):
+        with lost_within(2.0, r"no workers for 2 seconds.*cluster.scale"):
             model.fit(rows_of_blocks(N, BLOCK_ROWS), side=side)
-        assert time.monotonic() - began < 60
+
+
+@pytest.mark.slow
+def test_jobs_whose_workers_go_or_pause_are_an_error_and_no_hang():
+    def slowly(problem, common, job):
+        time.sleep(5.0)
+
+    with cluster_of(memory_limit=0) as cluster, Client(cluster) as client:
+        for said, lose in [
+            (
+                "2 workers, and all of them have been paused",
+                lambda: set_status(client, Status.paused),
+            ),
+            ("gone with data of this fit", lambda: cluster.scale(0)),
+        ]:
+            place = elsewhere(Nothing(as_blocks(np.ones((5, 2))), 0), None, 4)
+            timer = threading.Timer(1.0, lose)
+            timer.start()
+            with lost_within(2.0, said):
+                place.run(slowly, range(4))
+            timer.join()
+            set_status(client, Status.running)
 
 
 @pytest.mark.slow

@@ -7,10 +7,11 @@ bounded time. Dask is imported inside functions: it is an extra.
 
 import asyncio
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import TimeoutError as NotYet
+from concurrent.futures import CancelledError, Future
 from typing import Any, Protocol
 
 from sidelight.blocks._threads import one_blas_thread
@@ -23,8 +24,9 @@ Graph = dict[Hashable, Any]
 _ROOM = 0.6
 # How often to ask whether the cluster still has workers, in seconds; asking takes a millisecond.
 _LOOK_AGAIN = 1.0
-# How long a cluster may be without any worker: a worker that died of memory is back in a few
-# seconds. Queues of batch systems are slower, so it can be set.
+# How long a cluster may be without any worker that works: one that died of memory is back in a few
+# seconds, as is one that is paused until it has written to disk. Queues of batch systems are
+# slower, so it can be set.
 _PATIENCE = 60.0
 _PATIENCE_NAME = "sidelight.no-workers-timeout"
 
@@ -104,38 +106,77 @@ class Cluster:
         return result.key
 
     def gather(self, futures: list[Any]) -> list[Any]:
-        """The values of futures, or an error if the cluster has been without workers for long."""
-        import dask
+        """The values of futures."""
+        return list(self.wait(self._begin(self._client.gather(futures, asynchronous=True))))
+
+    def send(self, value: Any) -> Any:
+        """A future of a value that comes from here and that every worker gets."""
+        # By a name of its own (hash=False): the same value by the same name may just be given back.
+        sending = self._client.scatter(
+            [value], broadcast=True, hash=False, timeout=_patience(), asynchronous=True
+        )
+        return self.wait(self._begin(sending), dask_gives_up=True)[0]
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """The result of a function that waits for the cluster without an end of its own."""
+        pending: Future[Any] = Future()
+        pending.set_running_or_notify_cancel()  # nobody can take it back
+
+        def fill() -> None:
+            try:
+                pending.set_result(function(*arguments))
+            except BaseException as error:  # for who waits: nobody else would see it
+                pending.set_exception(error)
+
+        threading.Thread(target=fill, daemon=True).start()
+        return self.wait(pending, dask_gives_up=True)
+
+    def wait(self, pending: "Future[Any]", *, dask_gives_up: bool = False) -> Any:
+        """The result of what is under way, or an error if no worker has worked for long.
+
+        dask_gives_up: a `TimeoutError` inside is Dask's own, for want of workers.
+        """
         from distributed import KilledWorker
 
-        patience = float(dask.config.get(_PATIENCE_NAME, _PATIENCE))
-        client, since = self._client, time.monotonic()
-        pending = asyncio.run_coroutine_threadsafe(
-            client.gather(futures, asynchronous=True), client.loop.asyncio_loop
-        )
+        patience, since = _patience(), time.monotonic()
         while True:
             try:
-                return list(pending.result(timeout=_LOOK_AGAIN))
-            except NotYet:
-                if self._n_workers():
+                return pending.result(timeout=_LOOK_AGAIN)
+            except TimeoutError as error:
+                n_workers, n_able = self._workers()
+                if pending.done():
+                    if dask_gives_up and pending.exception() is error:
+                        raise _lost(n_workers, patience) from error
+                    return pending.result()
+                if n_able:
                     since = time.monotonic()
                 elif time.monotonic() - since > patience:
                     pending.cancel()
-                    raise _lost(patience) from None
+                    raise _lost(n_workers, patience) from None
+            except CancelledError as error:
+                raise WorkersLostError(
+                    "workers are gone with data of this fit that nobody else has; fit again, with "
+                    f"workers that stay. Dask says: {error}"
+                ) from error
             except KilledWorker as error:
                 raise WorkersLostError(
                     f"the same task ended several workers, probably for want of memory: {error}. "
                     "Give smaller chunks, X.rechunk({0: rows}), or workers with more memory."
                 ) from error
 
-    def _n_workers(self) -> int:
+    def _begin(self, waiting: Any) -> "Future[Any]":
+        """Let the client's own thread wait for something."""
+        return asyncio.run_coroutine_threadsafe(waiting, self._client.loop.asyncio_loop)
+
+    def _workers(self) -> tuple[int, int]:
+        """The number of workers, and of those that are not paused or still have a task to end."""
         if self._client.status != "running":
             raise WorkersLostError(
                 f"the Dask client is {self._client.status}: its scheduler is gone, or somebody "
                 "closed it. Connect again with distributed.Client(address), and fit again."
             )
-        asked = self._client.run_on_scheduler(_count_workers)
-        return int(asked)
+        n_workers, n_able = self._client.run_on_scheduler(_count_workers)
+        return n_workers, n_able
 
     def has_room(self, n_bytes: float) -> bool:
         workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
@@ -143,15 +184,30 @@ class Cluster:
         return not all(limits) or bool(n_bytes <= _ROOM * sum(limits))
 
 
-def _count_workers(dask_scheduler: Any) -> int:
-    return len(dask_scheduler.workers)
+def _count_workers(dask_scheduler: Any) -> tuple[int, int]:
+    workers = dask_scheduler.workers.values()
+    return len(workers), sum(w in dask_scheduler.running or bool(w.executing) for w in workers)
 
 
-def _lost(patience: float) -> WorkersLostError:
+def _patience() -> float:
+    import dask
+
+    return float(dask.config.get(_PATIENCE_NAME, _PATIENCE))
+
+
+def _lost(n_workers: int, patience: float) -> WorkersLostError:
+    wait_longer = f"dask.config.set({{{_PATIENCE_NAME!r}: seconds}})"
+    if n_workers:
+        return WorkersLostError(
+            f"the Dask cluster has {n_workers} workers, and all of them have been paused for "
+            f"{patience:g} seconds, as Dask does when their memory is nearly full: the fit cannot "
+            "go on. Give workers more memory, or X smaller chunks, X.rechunk({0: rows}), and fit "
+            f"again; to wait longer: {wait_longer}."
+        )
     return WorkersLostError(
         f"the Dask cluster has had no workers for {patience:g} seconds, and the fit cannot go on. "
         "Start workers (cluster.scale(n)) and fit again; to wait longer for new ones: "
-        f"dask.config.set({{{_PATIENCE_NAME!r}: seconds}})."
+        f"{wait_longer}."
     )
 
 

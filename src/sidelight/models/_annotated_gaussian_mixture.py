@@ -64,6 +64,7 @@ from sidelight.models._base import (
     number_of_clusters,
 )
 from sidelight.models._centers import as_dense, cluster_sizes
+from sidelight.models._restarts import Deadline
 from sidelight.side import UNSURE, SideInformation
 
 Floats = NDArray[np.float64]
@@ -107,7 +108,8 @@ class AnnotatedGaussianMixture(SideClusterer):
     max_time : float, optional
         Seconds after which the search ends with the best that it has. One start is always made.
     n_jobs : int, optional
-        Local searches to run at the same time, in threads; the answer does not depend on it.
+        Local searches to run at the same time, in threads; the answer does not depend on it. With
+        an active Dask client they run on its workers instead, if the data are in memory here.
     random_state : int, Generator or RandomState, optional
         Source of all that is random.
 
@@ -293,7 +295,7 @@ class AnnotatedGaussianMixture(SideClusterer):
             self.n_generations,
             2 * self.n_init if self.population_size is None else self.population_size,
             self.variance_prior,
-            np.inf if self.max_time is None else began + self.max_time,
+            Deadline(np.inf if self.max_time is None else began + self.max_time),
             self.n_jobs,
         )
         found = self._search(problem, plan, _seeds(said), np.random.default_rng(seed))

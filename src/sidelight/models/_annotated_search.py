@@ -23,6 +23,7 @@ from sidelight._work import count_work
 from sidelight.blocks import Block, Blocks, RowEntries, one_blas_thread, threads
 from sidelight.models._annotations import BETA, LONGEST_CHAIN, Annotations
 from sidelight.models._centers import Centers, as_dense, costliest, plus_plus
+from sidelight.models._restarts import Deadline, elsewhere
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -489,19 +490,19 @@ def start_centers(
     return plus_plus(problem.rows, None, given, problem.n_clusters, rng)
 
 
-def crossover(problem: Problem, one: Solution, two: Solution, rng: np.random.Generator) -> Floats:
-    """Centres of a child: of each matched pair one, and one of all moved to a random row.
+def crossover(problem: Problem, one: Floats, two: Floats, rng: np.random.Generator) -> Floats:
+    """Centres of a child: of each matched pair of means one, and one of all moved to a random row.
 
     Clusters that carry a class of the leading vocabulary match themselves.
     """
     free = problem.free
     partner = np.arange(problem.n_clusters)
     if len(free):
-        apart = ((one.means[free, None] - two.means[free]) ** 2).sum(axis=2)
+        apart = ((one[free, None] - two[free]) ** 2).sum(axis=2)
         _, matched = linear_sum_assignment(apart)
         partner[free] = free[matched]
     first = rng.random(problem.n_clusters) < 0.5
-    centers = np.where(first[:, None], one.means, two.means[partner])
+    centers = np.where(first[:, None], one, two[partner])
     removed = rng.integers(problem.n_clusters)
     row = rng.integers(problem.rows.n_samples, size=1)
     centers[removed] = as_dense(problem.rows.take(row))[0]
@@ -534,7 +535,7 @@ class Plan(NamedTuple):
     n_generations: int
     population_size: int
     variance_prior: float
-    deadline: float
+    deadline: Deadline
     n_jobs: int | None
 
 
@@ -552,22 +553,10 @@ def search(
     """
     first = kmeans(problem, start_centers(problem, seeds, 0, rng.spawn(1)[0]))
     problem = problem.with_model(plan.variance_prior, first[1])
-    n_annotated = len(problem.annotations.annotated)
-
-    def start(number: int, child: np.random.Generator) -> Solution:
-        labels = first[0]
-        if number:
-            labels = kmeans(problem, start_centers(problem, seeds, number, child))[0]
-        order = child.permutation(n_annotated)
-        return improve(problem, labels, order, signatures(problem.n_clusters), plan.deadline)
-
-    def breed(one: Solution, two: Solution, known: Floats, child: np.random.Generator) -> Solution:
-        labels = nearest(problem, crossover(problem, one, two, child))[0]
-        order = child.permutation(n_annotated)
-        return improve(problem, labels, order, known, plan.deadline)
-
-    jobs = list(enumerate(rng.spawn(plan.n_init)))
-    population = select(_in_parallel(start, jobs, plan, at_least=1), plan.n_init)
+    members = _Members(problem, plan, seeds)
+    # The first start is labelled already.
+    starts = [(n, None if n else first[0], child) for n, child in enumerate(rng.spawn(plan.n_init))]
+    population = select(members.made_by(_start, starts, at_least=1), plan.n_init)
     history = [population[0].objective]
     stop = each_generation()
     for _ in range(plan.n_generations):
@@ -577,10 +566,10 @@ def search(
         parents = rng.integers(len(population), size=(n_children, 2))
         known = signatures(problem.n_clusters, population)
         breeds = [
-            (population[a], population[b], known, child)
+            (population[a].means, population[b].means, known, child)
             for (a, b), child in zip(parents, rng.spawn(n_children), strict=True)
         ]
-        population = select(population + _in_parallel(breed, breeds, plan), plan.n_init)
+        population = select(population + members.made_by(_breed, breeds), plan.n_init)
         history.append(population[0].objective)
         stop = each_generation()
     best = population[0]
@@ -588,25 +577,73 @@ def search(
     return problem, Found(best, scores, best.objective, history, len(history))
 
 
-def _in_parallel(
-    work: Callable[..., Solution], jobs: Sequence[tuple[Any, ...]], plan: Plan, at_least: int = 0
-) -> list[Solution]:
-    """Do the jobs, those left when the time is over excepted; results in the order of the jobs."""
+class _How(NamedTuple):
+    """What all members of the population are made with."""
 
-    def one(number: int, job: tuple[Any, ...]) -> Solution | None:
-        if number >= at_least and time.monotonic() >= plan.deadline:
-            return None
-        return work(*job)
+    plan: Plan
+    seeds: Sequence[tuple[Ints, Floats]]
 
-    def one_alone(number: int, job: tuple[Any, ...]) -> Solution | None:
-        with threads(1):
-            return one(number, job)
 
-    if effective_n_jobs(plan.n_jobs) == 1:
-        found = [one(number, job) for number, job in enumerate(jobs)]
-    else:
+def _start(
+    problem: Problem, how: _How, number: int, labels: Any, rng: np.random.Generator
+) -> Solution:
+    """A member from the beginning; its labels may be known already."""
+    if labels is None:
+        labels = kmeans(problem, start_centers(problem, how.seeds, number, rng))[0]
+    order = rng.permutation(len(problem.annotations.annotated))
+    return improve(problem, labels, order, signatures(problem.n_clusters), how.plan.deadline)
+
+
+def _breed(
+    problem: Problem, how: _How, one: Floats, two: Floats, known: Floats, rng: np.random.Generator
+) -> Solution:
+    """A child of two parents, whose means are given."""
+    labels = nearest(problem, crossover(problem, one, two, rng))[0]
+    order = rng.permutation(len(problem.annotations.annotated))
+    return improve(problem, labels, order, known, how.plan.deadline)
+
+
+class _Job(NamedTuple):
+    """A member to come; ``in_any_case``: also when the time is over."""
+
+    make: Callable[..., Solution]
+    told: tuple[Any, ...]
+    in_any_case: bool
+
+
+def _member(problem: Problem, how: _How, job: _Job) -> Solution | None:
+    if not job.in_any_case and time.monotonic() >= how.plan.deadline:
+        return None
+    return job.make(problem, how, *job.told)
+
+
+class _Members:
+    """Where members are made: on the workers of a cluster, in threads, or one after the other."""
+
+    def __init__(self, problem: Problem, plan: Plan, seeds: Sequence[tuple[Ints, Floats]]) -> None:
+        self._problem, self._how = problem, _How(plan, seeds)
+        most_at_once = max(plan.n_init, plan.population_size - plan.n_init)
+        self._there = elsewhere(problem, self._how, most_at_once)
+
+    def made_by(
+        self, make: Callable[..., Solution], told: Sequence[tuple[Any, ...]], at_least: int = 0
+    ) -> list[Solution]:
+        """``make(problem, how, *told)`` of each, in their order, but for those out of time."""
+        jobs = [_Job(make, job, number < at_least) for number, job in enumerate(told)]
+        if self._there is not None and len(jobs) > 1:
+            found = self._there.run(_member, jobs)
+        elif effective_n_jobs(self._how.plan.n_jobs) == 1:
+            found = [_member(self._problem, self._how, job) for job in jobs]
+        else:
+            found = self._in_threads(jobs)
+        return [solution for solution in found if solution is not None]
+
+    def _in_threads(self, jobs: Sequence[_Job]) -> list[Solution | None]:
+        def alone(job: _Job) -> Solution | None:
+            with threads(1):
+                return _member(self._problem, self._how, job)
+
         # The limit on BLAS is set once around all threads: each would put back the other's.
         with one_blas_thread():
-            run = Parallel(n_jobs=plan.n_jobs, prefer="threads")
-            found = run(delayed(one_alone)(number, job) for number, job in enumerate(jobs))
-    return [solution for solution in found if solution is not None]
+            run = Parallel(n_jobs=self._how.plan.n_jobs, prefer="threads")
+            return list(run(delayed(alone)(job) for job in jobs))

@@ -75,7 +75,7 @@ from sidelight.models._bayesian_stream import Arrival, Stream, advance
 from sidelight.models._centers import cluster_sizes
 from sidelight.models._couplings import Couplings, Strength
 from sidelight.models._emissions import EMISSIONS, Emission, make, of_components
-from sidelight.models._restarts import NO_ROWS, elsewhere
+from sidelight.models._restarts import elsewhere
 from sidelight.side import SideInformation
 
 Floats = NDArray[np.float64]
@@ -577,8 +577,8 @@ n_features)
         fit = self._init_callback_context(max_subtasks=len(starts))
         fit.call_on_fit_task_begin(estimator=self)
         bare = type(self)(**self.get_params(deep=False))
-        there = partial(_run_there, bare, problem._replace(rows=NO_ROWS), side)
-        done = elsewhere(there, problem.rows, starts)
+        there = elsewhere(problem, (bare, side), len(starts))
+        done = None if there is None else there.run(_run_there, starts)
         best: tuple[Run, Emission] | None = None
         for number, child in enumerate(starts):
             start = fit.subcontext(task_name="start", max_subtasks=self.max_iter)
@@ -672,11 +672,8 @@ class _Step(NamedTuple):
 
 
 def _run_there(
-    model: BayesianMixture,
-    problem: Problem,
-    side: SideInformation,
-    X: Any,
-    rng: np.random.Generator,
+    problem: Problem, how: tuple[BayesianMixture, SideInformation], rng: np.random.Generator
 ) -> tuple[Run, Emission]:
     """One start, on a worker."""
-    return model._run(problem._replace(rows=as_blocks(X)), side, rng)
+    model, side = how
+    return model._run(problem, side, rng)

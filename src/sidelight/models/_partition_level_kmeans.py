@@ -25,7 +25,6 @@ Departures from the paper, each settled by measurement or because the paper is s
 """
 
 import warnings
-from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -67,7 +66,7 @@ from sidelight.models._partition_level_run import (
     spread,
     update,
 )
-from sidelight.models._restarts import NO_ROWS, elsewhere
+from sidelight.models._restarts import elsewhere
 from sidelight.models._statements import CannotLinks, LabelTable
 from sidelight.side import SideInformation
 
@@ -331,8 +330,8 @@ class PartitionLevelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Si
         starts = list(enumerate(rng.spawn(self.n_init if isinstance(self.init, str) else 1)))
         fit = self._init_callback_context(max_subtasks=len(starts))
         fit.call_on_fit_task_begin(estimator=self)
-        there = partial(_run_there, self.init, problem._replace(rows=NO_ROWS), plan)
-        done = elsewhere(there, problem.rows, starts)
+        there = elsewhere(problem, (self.init, plan), len(starts))
+        done = None if there is None else there.run(_run_there, starts)
         best: Run | None = None
         for number, child in starts:
             start = fit.subcontext(task_name="start", max_subtasks=self.max_iter)
@@ -397,13 +396,12 @@ class _Plan(NamedTuple):
 
 
 def _run_there(
-    init: Any, problem: Problem, plan: _Plan, X: Any, start: tuple[int, np.random.Generator]
+    problem: Problem, how: tuple[Any, _Plan], start: tuple[int, np.random.Generator]
 ) -> Run:
     """One start from its beginning to its end, on a worker."""
-    problem = problem._replace(rows=as_blocks(X))
-    with one_blas_thread():
-        theta = _start(init, problem, plan, *start)
-        return iterate(problem, theta, plan.max_iter, plan.smallest)
+    init, plan = how
+    theta = _start(init, problem, plan, *start)
+    return iterate(problem, theta, plan.max_iter, plan.smallest)
 
 
 def _start(
