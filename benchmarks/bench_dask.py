@@ -44,7 +44,7 @@ def noise(n: int, n_features: int = D) -> Rows:
 
 
 def kmeans(on_dask: bool) -> Callable[..., Any]:
-    def run(data: Rows, seed: int, max_iter: int) -> Any:
+    def run(data: Rows, seed: int, max_iter: int = MANY) -> Any:
         return _kmeans(data.chunked if on_dask else data.X, data.init, max_iter)
 
     return run
@@ -62,6 +62,7 @@ def _kmeans(X: Any, init: np.ndarray, max_iter: int) -> Any:
         return PartitionLevelKMeans(K, init=init, max_iter=max_iter).fit(X)
 
 
+TARGETS = (Target("ratio", 1.3, MILLION), Target("ratio", 1.3, MILLION, "all"))
 CASES = [
     Case(
         "one iteration of k-means, Dask's threads over the plain array",
@@ -72,8 +73,18 @@ CASES = [
         iterations=(FEW, MANY),
         memory=False,
         time_limit=300.0,
-        targets=(Target("ratio", 1.3, MILLION), Target("ratio", 1.3, MILLION, "all")),
-    )
+        targets=TARGETS,
+    ),
+    Case(
+        f"a fit of {MANY} iterations, Dask's threads over the plain array",
+        data=noise,
+        run=kmeans(on_dask=True),
+        baseline=kmeans(on_dask=False),
+        sizes=(100_000, MILLION),
+        memory=False,
+        time_limit=300.0,
+        targets=TARGETS,
+    ),
 ]
 
 
