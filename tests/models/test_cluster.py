@@ -138,6 +138,9 @@ def moments(block, shift, label, entries):
     return (block.X - shift).sum(axis=0), len(entries.row)
 
 
+NO_ENTRIES = RowEntries(np.empty(0, dtype=np.int64))
+
+
 class AtIteration:
     """A callback that does something once, after some iterations (or generations)."""
 
@@ -215,8 +218,19 @@ def test_what_a_fit_leaves_on_the_cluster_goes_with_the_model(client):
         del model
         gc.collect()
         assert settled(0) == 0
-    # What it takes to compute lost labels again: of each pass a task per chunk, and parameters.
-    assert known[1] - known[0] == 4 * (n_chunks + 1)
+    # What it takes to compute lost labels again: of each pass a task per chunk.
+    assert known[1] - known[0] == 4 * n_chunks
+
+
+def test_parameters_travel_with_the_tasks_or_alone_and_the_sums_are_the_same(client):
+    n_chunks = 20
+    rows = as_blocks(da.ones((n_chunks, 3), chunks=(1, 3)))
+    with pytest.MonkeyPatch.context() as patch:
+        small = rows.sum(moments, np.full(3, 0.25), rows.column(0, np.int32), NO_ENTRIES)
+        patch.setattr("sidelight.blocks._dask._SMALL", 0)
+        large = rows.sum(moments, np.full(3, 0.25), rows.column(0, np.int32), NO_ENTRIES)
+    assert_array_equal(small[0], 0.75 * n_chunks)
+    assert_array_equal(large[0], small[0])
 
 
 @pytest.mark.parametrize("init", ["seeded", "k-means++"])
@@ -322,6 +336,15 @@ def test_experiments_run_on_the_workers(client, tmp_path):
     found = run_cells("toy", cells, folder=tmp_path, cache_folder=tmp_path / "cache")
     assert [outcome.values["twice"] for outcome in found] == [0, 2, 4, 6]
     assert os.getpid() not in {outcome.values["pid"] for outcome in found}
+
+
+def test_an_error_of_the_readers_own_is_not_taken_for_lost_workers(client):
+    def read(block_info=None):
+        raise TimeoutError("the file server does not answer")
+
+    X = da.map_blocks(read, chunks=((10, 10), (2,)), dtype=float, meta=np.empty((0, 0)))
+    with pytest.raises(TimeoutError, match="file server"):
+        PartitionLevelKMeans(2).fit(X)
 
 
 def kill_one(client):

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import CancelledError, Future
 from typing import Any, Protocol
+from uuid import uuid4
 
 from sidelight.blocks._threads import one_blas_thread
 from sidelight.exceptions import WorkersLostError
@@ -93,10 +94,15 @@ class Cluster:
         self._client = client
 
     def start(self, graph: Graph, keys: Sequence[Hashable]) -> list[Any]:
+        from dask.highlevelgraph import HighLevelGraph
+
+        # In one named layer: Dask would find a name for a plain graph by reading all that is in it.
+        name = f"sidelight-graph-{uuid4().hex}"
+        layered = HighLevelGraph({name: graph}, {name: set()})
         with warnings.catch_warnings():
             # Statements and weights travel inside the graph, once, so that they survive a worker.
             warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
-            return list(self._client.get(graph, list(keys), sync=False))
+            return list(self._client.get(layered, list(keys), sync=False))
 
     def fetch(self, graph: Graph, keys: Sequence[Hashable]) -> list[Any]:
         return self.gather(self.start(graph, keys))
@@ -144,10 +150,10 @@ class Cluster:
                 return pending.result(timeout=_LOOK_AGAIN)
             except TimeoutError as error:
                 n_workers, n_able = self._workers()
-                if pending.done():
-                    if dask_gives_up and pending.exception() is error:
+                if pending.done() and pending.exception() is error:
+                    if dask_gives_up:
                         raise _lost(n_workers, patience) from error
-                    return pending.result()
+                    raise
                 if n_able:
                     since = time.monotonic()
                 elif time.monotonic() - since > patience:

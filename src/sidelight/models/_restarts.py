@@ -37,7 +37,8 @@ class Elsewhere:
         try:
             done: list[T] = self._cluster.call(run_all)
         except BaseException:
-            self._client.cancel(list(self._sent))  # ends the jobs that are left, and who waits
+            if self._client.status == "running":
+                self._client.cancel(list(self._sent))  # ends the jobs that are left, and who waits
             raise
         return done
 
