@@ -23,7 +23,8 @@ from benchmarks.harness import Case, Target
 K, D, WIDE = 10, 16, 100
 MILLION = 1_000_000
 BLOCK = 16_384
-CHUNK = 31 * BLOCK  # 65 MB, as the page on large data advises: two chunks of a million rows
+# 65 and 105 MB, as the page on large data advises: two and eight chunks of a million rows.
+CHUNKS = {D: 31 * BLOCK, WIDE: 8 * BLOCK}
 FEW, MANY = 2, 12
 
 
@@ -40,7 +41,7 @@ def noise(n: int, n_features: int = D) -> Rows:
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, n_features))
-    return Rows(X, da.from_array(X, chunks=(CHUNK, n_features)), X[:K].copy())
+    return Rows(X, da.from_array(X, chunks=(CHUNKS[n_features], n_features)), X[:K].copy())
 
 
 def kmeans(on_dask: bool) -> Callable[..., Any]:
@@ -110,6 +111,8 @@ def seconds_per_iteration(
 def compare(data: Rows) -> None:
     """A fit on the plain array, on Dask's threads, and on two worker processes."""
     import dask
+
+    print("{:,} rows, {} columns, K = {}".format(*data.X.shape, K))
 
     from sidelight.blocks import threads
 
@@ -188,7 +191,8 @@ def _nothing(block: Any, _: None, column: np.ndarray) -> tuple[int]:
 
 def main() -> None:
     """Print all of it."""
-    compare(noise(MILLION))
+    for n_features in CHUNKS:
+        compare(noise(MILLION, n_features))
     cost_of_a_block()
     cost_of_a_task()
 

@@ -126,6 +126,16 @@ def test_error_inside_a_block_reaches_the_caller(X):
             as_blocks(X).sum(broken, None)
 
 
+def test_a_block_is_aligned_whatever_it_lies_on(X):
+    raw = np.empty(X.nbytes + 4, dtype=np.uint8)[4:]
+    shifted = np.frombuffer(raw.data, dtype=X.dtype).reshape(X.shape)
+    shifted[:] = X
+    assert not shifted.flags.aligned
+    block = as_blocks(shifted).block(1).X
+    assert block.flags.aligned
+    assert_array_equal(block, as_blocks(X).block(1).X)
+
+
 def blas_threads():
     # faiss has a BLAS of its own (OpenMP, so limited thread by thread), which blocks never use.
     blas = [p for p in threadpool_info() if p["user_api"] == "blas"]

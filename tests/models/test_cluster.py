@@ -233,6 +233,15 @@ def test_parameters_travel_with_the_tasks_or_alone_and_the_sums_are_the_same(cli
     assert_array_equal(large[0], small[0])
 
 
+def alignment(block, _):
+    return (int(block.X.flags.aligned and block.X.base is not None),)  # a view of the chunk
+
+
+def test_chunks_that_were_sent_are_aligned_once(client):
+    X = da.from_array(some_rows(0, 3 * BLOCK_ROWS), chunks=(BLOCK_ROWS, 4)).persist()
+    assert as_blocks(X).sum(alignment, None) == (3,)
+
+
 @pytest.mark.parametrize("init", ["seeded", "k-means++"])
 def test_restarts_run_on_the_workers_and_give_the_same(client, init):
     X = some_rows(0, 3000)

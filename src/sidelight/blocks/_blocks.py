@@ -301,13 +301,14 @@ def is_dask(X: Any) -> bool:
 
 
 def _for_kernels(part: NDArray[Any]) -> NDArray[Any]:
-    """A C-ordered, writable block: a view where it can be, else a copy of this block alone.
+    """A C-ordered, writable, aligned block: a view where it can be, else a copy of it alone.
 
     Nobody writes to it. But numba compiles every kernel once more for read-only arrays, such as
-    memory maps opened for reading: seconds, where the copy costs a few per cent.
+    memory maps opened for reading, and for numbers that lie across the words of the machine, such
+    as come over a network: seconds, where the copy costs a few per cent.
     """
     part = np.asarray(part)
-    return np.array(part, order="C", copy=None if part.flags.writeable else True)
+    return np.array(part, order="C", copy=None if part.flags.behaved else True)
 
 
 def pairwise_sum(terms: Iterable[Stats]) -> Stats:

@@ -98,7 +98,8 @@ class Cluster:
 
         # In one named layer: Dask would find a name for a plain graph by reading all that is in it.
         name = f"sidelight-graph-{uuid4().hex}"
-        layered = HighLevelGraph({name: graph}, {name: set()})
+        layers: Any = {name: graph}
+        layered = HighLevelGraph(layers, {name: set()})
         with warnings.catch_warnings():
             # Statements and weights travel inside the graph, once, so that they survive a worker.
             warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
