@@ -209,18 +209,21 @@ def move_entry(old, new, near, weight, linked, relation, twin):
 
 
 @part
-def compact(start, length, near, weight, linked, relation, twin, by_start):
-    """Close the gaps in the pool; by_start: modules in the order of their rows. Returns its end."""
-    end = 0
-    for k in range(len(by_start)):
-        x = by_start[k]
-        s = start[x]
-        start[x] = end
-        for e in range(s, s + length[x]):
-            if e != end:
-                move_entry(e, end, near, weight, linked, relation, twin)
-            end += 1
-    return end
+def compact(start, length, near, weight, linked, relation, twin, end):
+    """Close the gaps in the pool, up to ``end``. Returns its new end."""
+    at = new_end = 0
+    while at < end:
+        x = near[twin[at]]  # whose row begins here, if any row does
+        if start[x] != at or length[x] == 0:
+            at += 1
+            continue
+        start[x] = new_end
+        for e in range(at, at + length[x]):
+            if e != new_end:
+                move_entry(e, new_end, near, weight, linked, relation, twin)
+            new_end += 1
+        at += length[x]
+    return new_end
 
 
 @part
@@ -372,9 +375,7 @@ def merge_modules(
         if length[x] > length[y]:
             x, y = y, x  # x goes into y, the one with the longer row
         if end + length[x] + length[y] > len(near):
-            live = np.flatnonzero(parent == np.arange(n))
-            end = compact(start, length, near, weight, linked, relation, twin,
-                          live[np.argsort(start[live], kind="mergesort")])  # fmt: skip
+            end = compact(start, length, near, weight, linked, relation, twin, end)
         first = end
         between, end_of_y, end = unite_rows(
             x, y, start, length, near, weight, linked, relation, twin, first, place
