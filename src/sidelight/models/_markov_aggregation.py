@@ -100,7 +100,9 @@ class MarkovAggregation(SideClusterer):
         become the stationary distribution), or transition probabilities (or counts of transitions)
         from rows to columns.
     annealing_step : float or None, default=0.1
-        The search begins at beta = 1 and lowers it in such steps; None begins at ``beta``.
+        The search begins at beta = 1 and lowers it in such steps; None begins at ``beta``. From
+        beta = 1/2 on, that is done where few states are left, on the coarse chain of ``init``
+        "repaired", and only "coloring" does it with all rows.
     constraints : {"hard", "soft"}, default="hard"
         Hard: no cost outweighs a statement; see Notes for statements that cannot all hold. Soft:
         each broken statement costs its weight times log2(accuracy / (1 − accuracy)) / n.
