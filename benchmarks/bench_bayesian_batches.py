@@ -7,11 +7,9 @@ same partition. One epoch, and one iteration, is the difference between a long a
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from benchmarks.bench_bayesian_mixture import D, Rows, T, gaussians, with_start
+from benchmarks.bench_bayesian_mixture import D, Rows, T, gaussians, ours, with_start
 from benchmarks.harness import Case, Target
 from sidelight.datasets import make_documents
 
@@ -32,23 +30,12 @@ def tables(n: int) -> Rows:
     return with_start(X, truth)
 
 
-def fit(emission: str, labelled: bool, batch_size: int | None) -> Any:
-    def run(data: Rows, seed: int, max_iter: int) -> Any:
-        from sidelight.models import BayesianMixture
-
-        options = {"emission": emission, "init": data.start, "max_iter": max_iter, "tol": 0.0}
-        options |= {"batch_size": batch_size, "random_state": seed}
-        return BayesianMixture(T, **options).fit(data.X, data.y if labelled else None)
-
-    return run
-
-
 CASES = [
     Case(
         f"one epoch in batches of {BATCH:,}, over one iteration, {emission}{with_labels}",
         data=data,
-        run=fit(emission, bool(with_labels), BATCH),
-        baseline=fit(emission, bool(with_labels), None),
+        run=ours(emission, bool(with_labels), BATCH),
+        baseline=ours(emission, bool(with_labels)),
         sizes=(ROWS,),
         iterations=(2, 6),
         threads=("one",),

@@ -59,11 +59,12 @@ def theirs(covariance_type: str) -> Any:
     return run
 
 
-def ours(emission: str, labelled: bool = False) -> Any:
+def ours(emission: str, labelled: bool = False, batch_size: int | None = None) -> Any:
     def run(data: Rows, seed: int, max_iter: int) -> Any:
         from sidelight.models import BayesianMixture
 
         options = {"emission": emission, "init": data.start, "max_iter": max_iter, "tol": 0.0}
+        options |= {"batch_size": batch_size, "random_state": seed}
         return BayesianMixture(T, **options).fit(data.X, data.y if labelled else None)
 
     return run
