@@ -115,6 +115,15 @@ def test_merging_takes_the_best_pair_of_all_each_time(seed, must_first):
     np.testing.assert_array_equal(labels, search.renumbered(expected))
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_merging_goes_on_when_its_pool_is_full(seed):
+    # Each merger adds a row; so many of them do not fit until the gaps are closed.
+    _, W, R, level, _ = problem(seed, n=48)
+    labels = search.merge(level, n_wanted=3, only_gains=False)
+    expected = oracle.merged_greedily(W, R, n_wanted=3, lowest=-np.inf)
+    np.testing.assert_array_equal(labels, search.renumbered(expected))
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_merging_stops_at_the_wanted_number(seed):
     _, W, R, level, _ = problem(seed, n=12)

@@ -178,6 +178,19 @@ def test_circles_are_found():
     assert adjusted_rand_score(y, quick().fit(X).labels_) == 1.0
 
 
+def test_a_kernel_that_reaches_every_row_does_not_hide_the_circles():
+    # The coarse chain misleads here: from it alone the search ends above the cost of the truth.
+    X, y = make_concentric_circles(random_state=0)
+    truth = quick(n_neighbors=50, init=y, annealing_step=None).fit(X)
+    assert quick(n_neighbors=50, n_init=5).fit(X).cost_ <= truth.cost_ + 1e-9
+
+
+def test_below_one_half_labels_that_mean_nothing_are_not_taken():
+    # They have the lowest cost there, so that random labels must not be among the starts.
+    X, y = make_concentric_circles(random_state=3)
+    assert adjusted_rand_score(y, quick(beta=0.0).fit(X).labels_) > 0.9
+
+
 def test_repaired_starts_beat_colours_where_cannot_links_are_few():
     X, y = blobs(40, spread=2.5)
     X, y = X[y < 2], y[y < 2]
