@@ -84,11 +84,17 @@ def settle(place, heap, where, sign, gain, partner, name):
 
 
 @inlined
-def sign_of(ties, must_first):
-    """What the statements about two modules say, where these go before gains."""
-    if not must_first:
-        return 0
-    return 1 if ties > 0 else (-1 if ties < 0 else 0)
+def worth_of(
+    x, y, e, weight, relation, must_first, volume, cut, costs, log_total, floor, stretching
+):
+    """What the pair of x and y, which edge e joins, is worth: a sign that goes first, and a gain.
+
+    The sign is what the statements about the two say where these go before gains, otherwise 0.
+    """
+    gain = pair_gain(x, y, weight[e], volume, cut, costs, log_total, floor, stretching)
+    if must_first:
+        return (1 if relation[e] > 0 else (-1 if relation[e] < 0 else 0)), gain
+    return 0, (gain + relation[e] if len(relation) else gain)
 
 
 @inlined
@@ -116,10 +122,10 @@ def find_best(
     for e in range(start[x], start[x] + length[x]):
         if linked[e]:
             y = near[e]
-            new_gain = pair_gain(x, y, weight[e], volume, cut, costs, log_total, floor, stretching)
-            if len(relation) and not must_first:
-                new_gain += relation[e]
-            new_sign = sign_of(relation[e] if must_first else 0.0, must_first)
+            new_sign, new_gain = worth_of(
+                x, y, e, weight, relation, must_first, volume, cut, costs, log_total, floor,
+                stretching,
+            )  # fmt: skip
             offer(x, y, new_sign, new_gain, lowest, name, sign, gain, partner)
 
 
@@ -307,10 +313,9 @@ def offer_row(
         if not linked[e]:
             continue
         z = near[e]
-        new_gain = pair_gain(y, z, weight[e], volume, cut, costs, log_total, floor, stretching)
-        if len(relation) and not must_first:
-            new_gain += relation[e]
-        new_sign = sign_of(relation[e] if must_first else 0.0, must_first)
+        new_sign, new_gain = worth_of(
+            y, z, e, weight, relation, must_first, volume, cut, costs, log_total, floor, stretching
+        )
         offer(y, z, new_sign, new_gain, lowest, name, sign, gain, partner)
         if partner[z] == x or partner[z] == y:
             worse = new_sign < sign[z] or (new_sign == sign[z] and new_gain < gain[z])
