@@ -171,6 +171,16 @@ def test_the_objective_of_a_cut_is_that_of_the_definition_on_every_level(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+def test_nodes_in_another_order_are_pulled_as_before(seed):
+    data, W, pull = pulled_problem(seed, connected=True)
+    rng = np.random.default_rng(seed)
+    order, labels = rng.permutation(len(W)), rng.integers(4, size=len(W))
+    assert pull.any()
+    same = search.reordered(data, order)
+    assert search.objective(same, labels[order]) == pytest.approx(search.objective(data, labels))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_gains_of_moves_and_mergers_that_statements_pull_are_those_of_the_objective(seed):
     data, W, _ = pulled_problem(seed, connected=True)
     level = trees.priced(data, 0.3)

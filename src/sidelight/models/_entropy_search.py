@@ -466,6 +466,7 @@ def reordered(level: Level, order: Ints) -> Level:
         indptr=indptr, near=np.take(place, near, out=near),
         weight=rows(level.indptr, level.weight, indptr),
         linked=rows(level.indptr, level.linked, indptr),
+        pull=rows(level.indptr, level.pull, indptr) if len(level.pull) else level.pull,
         volume=level.volume[order], cut=level.cut[order], own=level.own[order],
         owner=owner, group=rows(level.owner, level.group, owner),
         amount=rows(level.owner, level.amount, owner),
