@@ -227,27 +227,40 @@ def picture(rows: Sequence[Row], path: Path) -> None:
     """Time over rows, both logarithmic: ours in colour, peers in grey, floors dotted."""
     import matplotlib.pyplot as plt
 
-    figure, panels = plt.subplots(1, 2, figsize=(11, 5), sharey=True, layout="constrained")
+    figure, panels = plt.subplots(1, 2, figsize=(12, 6), sharey=True, layout="constrained")
     for panel, kind in zip(panels, ("labels", "pairs"), strict=True):
-        for name, run in _lines(rows, kind).items():
-            n, seconds = zip(*run, strict=True)
-            style = _style(name)
-            panel.loglog(n, seconds, marker="o", markersize=3, **style)
-            panel.annotate(
-                name.removeprefix("floor: "),
-                (n[-1], seconds[-1]),
-                xytext=(4, 0),
-                textcoords="offset points",
-                fontsize=6,
-                va="center",
-                color=style["color"],
-            )
+        lines = _lines(rows, kind)
+        for name, points in lines.items():
+            panel.loglog(*zip(*points, strict=True), marker="o", markersize=3, **_style(name))
         panel.set(title=f"n/10 {kind}, all right", xlabel="rows")
-        panel.margins(x=0.35)
+        panel.margins(x=0.02)
         panel.spines[["top", "right"]].set_visible(False)
+        _name(panel, {name: points[-1] for name, points in lines.items()})
     panels[0].set_ylabel("seconds of CPU, one thread")
     figure.savefig(path, dpi=110)
     plt.close(figure)
+
+
+def _name(panel: Any, ends: Mapping[str, tuple[int, float]]) -> None:
+    """Write the names beside the panel, as near to the ends of their lines as leaves a gap."""
+    from sklearn.isotonic import isotonic_regression
+
+    names = sorted(ends, key=lambda name: ends[name][1])
+    low, high = np.log(panel.get_ylim())
+    height = (np.log([ends[name][1] for name in names]) - low) / (high - low)
+    steps = 0.034 * np.arange(len(names))
+    for name, at in zip(names, isotonic_regression(height - steps) + steps, strict=True):
+        color = _style(name)["color"]
+        panel.annotate(
+            name.removeprefix("floor: "),
+            ends[name],
+            xytext=(1.06, at),
+            textcoords="axes fraction",
+            fontsize=7,
+            va="center",
+            color=color,
+            arrowprops={"arrowstyle": "-", "linewidth": 0.4, "color": color, "shrinkB": 2},
+        )
 
 
 def _lines(rows: Sequence[Row], kind: str) -> dict[str, list[tuple[int, float]]]:
