@@ -222,6 +222,21 @@ def test_what_a_fit_leaves_on_the_cluster_goes_with_the_model(client):
     assert known[1] - known[0] == 4 * n_chunks
 
 
+def test_replaced_columns_are_given_up_one_pass_later(client):
+    n_chunks = 3
+    rows = as_blocks(da.ones((n_chunks, 2), chunks=(1, 2)))
+    column = rows.column(0, np.int32)
+    before = len(client.futures)
+    for _ in range(5):
+        rows.sum(moments, 0.5, column, NO_ENTRIES)
+    deadline = time.monotonic() + 10.0
+    # What two passes have left, their sums, and the statements, which were sent once.
+    while len(client.futures) > before + 5 * n_chunks and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert len(client.futures) <= before + 5 * n_chunks
+    assert column[np.arange(n_chunks)].tolist() == [5] * n_chunks
+
+
 def test_parameters_travel_with_the_tasks_or_alone_and_the_sums_are_the_same(client):
     n_chunks = 20
     rows = as_blocks(da.ones((n_chunks, 3), chunks=(1, 3)))

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import warnings
+from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import CancelledError, Future
 from typing import Any, Protocol
@@ -92,6 +93,9 @@ class Cluster:
 
     def __init__(self, client: Any) -> None:
         self._client = client
+        # A client sends a message at most every 10 ms, and results that are given up are one. So
+        # the last ones are given up when the next graph is on its way, or that would wait.
+        self._recent: deque[list[Any]] = deque(maxlen=2)
 
     def start(self, graph: Graph, keys: Sequence[Hashable]) -> list[Any]:
         from dask.highlevelgraph import HighLevelGraph
@@ -103,7 +107,9 @@ class Cluster:
         with warnings.catch_warnings():
             # Statements and weights travel inside the graph, once, so that they survive a worker.
             warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
-            return list(self._client.get(layered, list(keys), sync=False))
+            futures = list(self._client.get(layered, list(keys), sync=False))
+        self._recent.append(futures)
+        return futures
 
     def fetch(self, graph: Graph, keys: Sequence[Hashable]) -> list[Any]:
         return self.gather(self.start(graph, keys))
