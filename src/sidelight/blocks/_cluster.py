@@ -11,10 +11,12 @@ import threading
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future
-from typing import Any, Protocol
+from contextlib import contextmanager
+from typing import Any, NamedTuple, Protocol
 from uuid import uuid4
+from weakref import WeakKeyDictionary
 
 from sidelight.blocks._threads import one_blas_thread
 from sidelight.exceptions import WorkersLostError
@@ -31,6 +33,9 @@ _LOOK_AGAIN = 1.0
 # slower, so it can be set.
 _PATIENCE = 60.0
 _PATIENCE_NAME = "sidelight.no-workers-timeout"
+# A task tells results of up to so many bytes; larger ones are gathered. Scheduler and workers
+# remember the last thousand messages (Dask's low-level-log-length), so that it is 20 MB at most.
+_TOLD = 20_000
 
 
 class Literal:
@@ -86,6 +91,55 @@ class Local:
         return bool(n_bytes <= _ROOM * MEMORY_LIMIT)
 
 
+class Sender(NamedTuple):
+    """How a task tells a client its result, on the way of the message that it is done.
+
+    It spares the client to ask: a second task, which leaves the columns out, and four messages.
+    """
+
+    topic: str
+    name: str
+
+    def tell(self, number: int, value: Any) -> None:
+        """Send a value, if it is small; the client knows it by the number."""
+        from distributed import get_worker
+        from distributed.protocol import pickle
+
+        dumps: Any = pickle.dumps  # it has no types
+        message = dumps(value)
+        if len(message) <= _TOLD:
+            get_worker().log_event(self.topic, [self.name, number, message])
+
+
+class _Mailbox:
+    """What tasks tell a client; maybe twice, since Dask runs a task again when a worker dies."""
+
+    def __init__(self, client: Any) -> None:
+        self._topic = f"sidelight-{client.id}"
+        self._expected: dict[str, dict[int, bytes]] = {}
+        client.subscribe_topic(self._topic, self._put)
+
+    def _put(self, event: tuple[float, Any]) -> None:
+        name, number, message = event[1]
+        if name in self._expected:
+            self._expected[name][number] = message
+
+    @contextmanager
+    def expecting(self) -> Iterator[tuple[Sender, dict[int, bytes]]]:
+        """A sender for tasks, and what they send, by its number, as it comes in."""
+        sender = Sender(self._topic, uuid4().hex)
+        self._expected[sender.name] = {}
+        try:
+            yield sender, self._expected[sender.name]
+        finally:
+            del self._expected[sender.name]
+
+
+# One for all fits of a client: a scheduler never forgets a topic.
+_mailboxes: WeakKeyDictionary[Any, _Mailbox] = WeakKeyDictionary()
+_mailboxes_lock = threading.Lock()
+
+
 class Cluster:
     """The workers of a `distributed.Client`. Lost results are computed again, by Dask."""
 
@@ -121,6 +175,34 @@ class Cluster:
     def gather(self, futures: list[Any]) -> list[Any]:
         """The values of futures."""
         return list(self.wait(self._begin(self._client.gather(futures, asynchronous=True))))
+
+    def mailbox(self) -> _Mailbox:
+        """Where tasks send what they tell by a `Sender`."""
+        with _mailboxes_lock:
+            if self._client not in _mailboxes:
+                _mailboxes[self._client] = _Mailbox(self._client)
+            return _mailboxes[self._client]
+
+    def told(self, futures: list[Any], messages: dict[int, bytes]) -> list[Any] | None:
+        """What tasks have told, by their number, when all are done; None if one has not.
+
+        A task tells before it is done, by the same way, so that nothing is still to come then.
+        """
+        from distributed.protocol import pickle
+
+        loads: Any = pickle.loads  # it has no types
+        self.wait(self._begin(self._all_done(futures)))
+        if len(messages) < len(futures):
+            return None
+        return [loads(messages[number]) for number in sorted(messages)]
+
+    async def _all_done(self, futures: list[Any]) -> None:
+        await asyncio.gather(*map(self._done, futures))
+
+    async def _done(self, future: Any) -> None:
+        await future.exception(asynchronous=True)
+        if future.status != "finished":
+            await self._client.gather(future, asynchronous=True)  # raises what is wrong with it
 
     def send(self, value: Any) -> Any:
         """A future of a value that comes from here and that every worker gets."""

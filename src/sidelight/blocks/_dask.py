@@ -28,11 +28,21 @@ from sidelight.blocks._blocks import (
     part_of,
     total_of,
 )
-from sidelight.blocks._cluster import Cluster, Graph, Literal, Scheduler, scheduler_of, value_of
+from sidelight.blocks._cluster import (
+    Cluster,
+    Graph,
+    Literal,
+    Scheduler,
+    Sender,
+    scheduler_of,
+    value_of,
+)
 from sidelight.blocks._threads import one_blas_thread
 from sidelight.exceptions import DataError
 
-# Sums of so many chunks are added up by a worker, so that few and small ones come here.
+# Up to so many chunks tell their sums here, each at most 20 kB. Sums of more, and larger ones, are
+# added up by workers, so many at a time, so that few of them come here.
+_TELLING = 2000
 _FAN_IN = 16
 
 # Parameters of up to so many bytes, times the chunks, travel with the tasks. It spares a task that
@@ -101,6 +111,7 @@ def _run(
     parts: tuple[_Part, ...],
     copies: bool,
     numbers: Ints | None,
+    sender: Sender | None,
     what: Any,
     chunk: Any,
     results: list[Any],
@@ -123,8 +134,14 @@ def _run(
         if numbers is not None:
             return _Done([(1, one(int(number) - place.block)) for number in numbers], ())
         sums = branches(map(one, range(len(rows))), place.block)
+    if sender is not None:
+        sender.tell(place.block, sums)
     kept = (c for p, c in zip(parts, columns, strict=True) if p.writable)
     return _Done(sums, tuple(kept))
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    return getattr(function, "__name__", "pass").strip("_<>")
 
 
 def _size_of(parameters: Any) -> float:
@@ -249,6 +266,7 @@ class DaskBlocks(Blocks):
         self._graph: Graph = dict(self._X.__dask_graph__())
         self._keys: list[Hashable] = [keys[0] for keys in self._X.__dask_keys__()]
         self._sent: dict[int, tuple[Any, list[_Part]]] = {}
+        self._untold: set[str] = set()  # functions whose sums are too large to be told
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Functions often mention the rows for their shape; no more of them travels with a task.
@@ -258,16 +276,13 @@ class DaskBlocks(Blocks):
         return int(self._n_blocks.sum())
 
     def sum(self, statistics: Callable[..., Stats], parameters: Any, *columns: Any) -> Stats:
-        """See `Blocks.sum`; two tasks per chunk, of which one is the work."""
+        """See `Blocks.sum`; one task per chunk, and on a cluster a second one for large sums."""
         count_work("passes over the data")
         parts = [self._parts(column) for column in columns]
-        graph, keys = self._pass(statistics, parameters, parts, dict.fromkeys(self._chunks()))
         if isinstance(self._scheduler, Cluster):
-            tree, top = self._tree(keys)
-            results = self._scheduler.start({**graph, **tree}, [*keys, *top])
-            done, futures = results[: len(keys)], results[len(keys) :]
-            sums = self._scheduler.gather(futures)
+            done, sums = self._sum_there(self._scheduler, statistics, parameters, parts)
         else:
+            graph, keys = self._pass(statistics, parameters, parts, dict.fromkeys(self._chunks()))
             done = self._scheduler.start(graph, keys)
             sums = [result.sums for result in done]
         self._keep(columns, done)
@@ -390,13 +405,14 @@ class DaskBlocks(Blocks):
         parameters: Any,
         parts: list[list[_Part]],
         chunks: dict[int, Any],
+        sender: Sender | None = None,
     ) -> tuple[Graph, list[Hashable]]:
         """The tasks of one pass; chunks: with the numbers of the blocks that are wanted, or None.
 
         Large parameters are a task of their own, so that they reach a worker once. Small ones come
         with every task, which spares a wait for them.
         """
-        name = f"sidelight-{getattr(function, '__name__', 'pass').strip('_<>')}-{uuid4().hex}"
+        name = f"sidelight-{_name_of(function)}-{uuid4().hex}"
         graph = dict(self._graph)
         what: Any = Literal((function, parameters))
         if _size_of(parameters) * len(chunks) > _SMALL:
@@ -409,10 +425,41 @@ class DaskBlocks(Blocks):
                 bare, source = self._detached(graph, column[chunk])
                 here.append(bare)
                 sources.append(source)
-            task = partial(_run, self._places[chunk], tuple(here), self._scheduler.copies, numbers)
+            task = partial(
+                _run, self._places[chunk], tuple(here), self._scheduler.copies, numbers, sender
+            )
             keys.append((name, chunk))
             graph[keys[-1]] = (task, what, self._keys[chunk], sources)
         return graph, keys
+
+    def _sum_there(
+        self,
+        cluster: Cluster,
+        statistics: Callable[..., Any],
+        parameters: Any,
+        parts: list[list[_Part]],
+    ) -> tuple[list[Any], list[Any]]:
+        """A pass over a cluster: futures of what it leaves, and sums in the order of the chunks.
+
+        Small sums are told by the tasks. Others are taken out of what the chunks leave by tasks of
+        their own, in the same graph where that is known beforehand.
+        """
+        chunks, name = dict.fromkeys(self._chunks()), _name_of(statistics)
+        if len(chunks) > _TELLING or name in self._untold:
+            graph, keys = self._pass(statistics, parameters, parts, chunks)
+            tree, top = self._tree(keys)
+            results = cluster.start({**graph, **tree}, [*keys, *top])
+            return results[: len(keys)], cluster.gather(results[len(keys) :])
+        with cluster.mailbox().expecting() as (sender, messages):
+            graph, keys = self._pass(statistics, parameters, parts, chunks, sender)
+            done = cluster.start(graph, keys)
+            sums = cluster.told(done, messages)
+        if sums is None:
+            self._untold.add(name)
+            graph = {}
+            tree, top = self._tree([cluster.refer(graph, future) for future in done])
+            sums = cluster.fetch({**graph, **tree}, top)
+        return done, sums
 
     def _detached(self, graph: Graph, part: _Part) -> tuple[_Part, Any]:
         """A part without its result, for a task, and how the task names that; graph: OUT."""
