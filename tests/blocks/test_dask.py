@@ -22,6 +22,7 @@ from sidelight.blocks import (
     lazily,
 )
 from sidelight.blocks._blocks import branches, joined, pairwise_sum, total_of
+from sidelight.blocks._dask import _copied
 from sidelight.exceptions import DataError
 
 N = 5 * BLOCK_ROWS + 100
@@ -171,6 +172,18 @@ def test_a_column_knows_the_first_row_of_each_number(X):
     assert label.first_rows(5, 3).tolist() == [N - 1, N, 0, 70_000, N]
     assert label.lazy().chunks == ((30_000, 30_000, N - 60_000),)
     assert_array_equal(np.flatnonzero(label.lazy().compute() != 2), [70_000, 70_001, N - 1])
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 40_000])
+def test_copies_of_columns_share_one_piece_of_memory_and_no_rows(n):
+    columns = [np.arange(n, dtype=np.int32), np.linspace(0.0, 1.0, n), np.arange(n) % 2 == 0]
+    copies = _copied(columns)
+    for copy, column in zip(copies, columns, strict=True):
+        assert_array_equal(copy, column, strict=True)
+        assert copy.flags.behaved
+        assert not np.shares_memory(copy, column)
+    assert not any(np.shares_memory(a, b) for a, b in pairwise(copies))
+    assert _copied([]) == []
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 13, 64])

@@ -6,8 +6,9 @@ is said about its own rows, and gets back the sums of each chunk as branches of 
 are multiples of `BLOCK_ROWS`. What is kept per row is a `DaskColumn`, which lies beside the rows.
 """
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
+from itertools import accumulate
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -89,21 +90,49 @@ class _Part(NamedTuple):
     writes: tuple[tuple[Ints, Any], ...] = ()
     writable: bool = True
 
-    def read(self, result: Any, n_rows: int, *, copies: bool) -> Any:
-        """The values, with what was written from outside since."""
+    @property
+    def is_changed(self) -> bool:
+        """Whether who reads it writes to it, or somebody has from outside."""
+        return self.position is not None and (self.writable or bool(self.writes))
+
+    def found(self, result: Any, n_rows: int) -> Any:
+        """The values as they lie in a result."""
         value = value_of(result)
         if isinstance(value, _New):
-            return self._written(np.full(n_rows, value.fill, dtype=value.dtype))
-        if self.position is None:
-            return value
-        column = value.columns[self.position]
-        is_changed = self.writable or self.writes
-        return self._written(np.array(column) if copies and is_changed else column)
+            return np.full(n_rows, value.fill, dtype=value.dtype)
+        return value if self.position is None else value.columns[self.position]
 
-    def _written(self, column: NDArray[Any]) -> NDArray[Any]:
+    def written(self, column: Any) -> Any:
+        """The values with what was written from outside since. column: IN/OUT."""
         for rows, values in self.writes:
             column[rows] = values
         return column
+
+
+def _values(parts: Sequence[_Part], results: list[Any], n_rows: int, *, copies: bool) -> list[Any]:
+    """The values of parts; copies: leave the results as they are."""
+    values = [part.found(result, n_rows) for part, result in zip(parts, results, strict=True)]
+    if copies:
+        changed = [i for i, part in enumerate(parts) if part.is_changed]
+        for i, column in zip(changed, _copied([values[i] for i in changed]), strict=True):
+            values[i] = column
+    return [part.written(value) for part, value in zip(parts, values, strict=True)]
+
+
+def _copied(columns: list[NDArray[Any]]) -> list[NDArray[Any]]:
+    """Copies of columns, in one piece of memory.
+
+    Nine tenths of the time of a copy go to pages that are touched for the first time, in every
+    pass: Dask lets its workers give back at once what they free. For pieces of more than 4 MB numpy
+    asks for large pages, of which few are needed, and that halves the time.
+    """
+    starts = [0, *accumulate(-(-column.nbytes // 64) * 64 for column in columns)]
+    memory = np.empty(starts[-1], dtype=np.uint8)
+    copies = []
+    for start, column in zip(starts, columns, strict=False):
+        copies.append(memory[start : start + column.nbytes].view(column.dtype))
+        copies[-1][:] = column
+    return copies
 
 
 def _run(
@@ -119,11 +148,7 @@ def _run(
     """One chunk's part of a pass: all of its blocks, or those of some numbers."""
     function, parameters = value_of(what)
     rows = as_blocks(chunk)
-    n_rows = rows.n_samples
-    columns = [
-        part.read(result, n_rows, copies=copies)
-        for part, result in zip(parts, results, strict=True)
-    ]
+    columns = _values(parts, results, rows.n_samples, copies=copies)
 
     def one(number: int) -> Any:
         start, stop, X = rows.block(number)
@@ -170,12 +195,12 @@ def _take(rows: Ints, chunk: Any) -> Any:
 
 
 def _read(part: _Part, rows: Ints | slice, n_rows: int, result: Any) -> NDArray[Any]:
-    values: NDArray[Any] = part.read(result, n_rows, copies=True)[rows]
+    values: NDArray[Any] = _values([part], [result], n_rows, copies=True)[0][rows]
     return values
 
 
 def _renumber(part: _Part, n_rows: int, number: NDArray[Any], result: Any) -> _Done:
-    return _Done([], (number[part.read(result, n_rows, copies=True)],))
+    return _Done([], (number[_values([part], [result], n_rows, copies=True)[0]],))
 
 
 def _first_in_block(block: Block, _: None, labels: NDArray[Any]) -> tuple[list[Any]]:
