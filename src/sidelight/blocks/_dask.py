@@ -475,10 +475,10 @@ class DaskBlocks(Blocks):
             tree, top = self._tree(keys)
             results = cluster.start({**graph, **tree}, [*keys, *top])
             return results[: len(keys)], cluster.gather(results[len(keys) :])
-        with cluster.mailbox().expecting() as (sender, messages):
-            graph, keys = self._pass(statistics, parameters, parts, chunks, sender)
+        with cluster.mailbox().expecting(len(chunks)) as told:
+            graph, keys = self._pass(statistics, parameters, parts, chunks, told.sender)
             done = cluster.start(graph, keys)
-            sums = cluster.told(done, messages)
+            sums = cluster.hear(done, told)
         if sums is None:
             self._untold.add(name)
             graph = {}
