@@ -143,11 +143,10 @@ def processes(data: Rows, threaded: tuple[float, float]) -> None:
         began = time.perf_counter()
         there = sent(client, data)
         sending = time.perf_counter() - began
-        _kmeans(there, data.init, FEW)  # kernels are loaded, on both
+        n_passes = passes_of_a_fit(there, data.init)  # kernels are loaded now, on both
         before = transfer_of_a_pass(there, data.init)
         found = seconds_per_iteration(there, data.init)
         after = transfer_of_a_pass(there, data.init)
-        n_passes = passes_of_a_fit(there, data.init)
     transfer = (before + after) / 2
     print(f"two worker processes:       {found[0]:.4f} s, {found[1]:.2f} s")
     print(f"  to send the data, once:   {sending:.2f} s")
