@@ -30,6 +30,7 @@ BLOCK = 16_384
 # 65 and 105 MB, as the page on large data advises: two and eight chunks of a million rows.
 CHUNKS = {D: 31 * BLOCK, WIDE: 8 * BLOCK}
 FEW, MANY = 2, 12
+TURNS = 7
 TARGET = 1.2  # of two worker processes over two threads, less transfer
 
 
@@ -97,68 +98,78 @@ CASES = [
 # By the clock
 
 
-def seconds_per_iteration(
-    X: Any, init: np.ndarray, clock: Callable[[], float] = time.perf_counter
-) -> tuple[float, float]:
-    """What an iteration takes, and a whole fit: medians of three."""
-    iteration, whole = [], []
-    for _ in range(3):
-        began = clock()
-        _kmeans(X, init, FEW)
-        between = clock()
-        _kmeans(X, init, MANY)
-        ended = clock()
-        whole.append(ended - between)
-        iteration.append((ended - between - (between - began)) / (MANY - FEW))
-    return statistics.median(iteration), statistics.median(whole)
+class Turn(NamedTuple):
+    """Seconds of an iteration and of a whole fit."""
+
+    iteration: float
+    fit: float
+
+
+def one_turn(X: Any, init: np.ndarray, clock: Callable[[], float] = time.perf_counter) -> Turn:
+    """A short fit and a long one; an iteration is what they differ by."""
+    began = clock()
+    _kmeans(X, init, FEW)
+    between = clock()
+    _kmeans(X, init, MANY)
+    ended = clock()
+    return Turn((ended - between - (between - began)) / (MANY - FEW), ended - between)
+
+
+def middle(turns: list[Turn]) -> Turn:
+    """The medians."""
+    return Turn(*map(statistics.median, zip(*turns, strict=True)))
 
 
 def compare(data: Rows) -> None:
-    """A fit on the plain array, on Dask's threads, and on two worker processes."""
-    import dask
+    """A fit on the plain array, on Dask's threads, and on two worker processes.
 
-    print("{:,} rows, {} columns, K = {}".format(*data.X.shape, K))
+    They take turns, so that what slows the machine down for a while slows all of them.
+    """
+    import dask
+    from distributed import Client, LocalCluster
 
     from sidelight.blocks import threads
 
+    print("{:,} rows, {} columns, K = {}".format(*data.X.shape, K))
     _kmeans(data.X[:BLOCK], data.init, FEW)
-    with threads(2):
-        plain = seconds_per_iteration(data.X, data.init)
-    with dask.config.set(scheduler="threads", num_workers=2):
-        threaded = seconds_per_iteration(data.chunked, data.init)
-    print(f"plain array, two threads:   {plain[0]:.4f} s an iteration, {plain[1]:.2f} s a fit")
-    print(f"Dask, two threads:          {threaded[0]:.4f} s, {threaded[1]:.2f} s")
-    print(
-        f"  over the plain array:     {threaded[0] / plain[0]:.2f} and {threaded[1] / plain[1]:.2f}"
-    )
-    processes(data, threaded)
-
-
-def processes(data: Rows, threaded: tuple[float, float]) -> None:
-    """The same on two worker processes, the data sent to them before."""
-    from distributed import Client, LocalCluster
-
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+    plain, threaded, found, transfers = [], [], [], []
     with LocalCluster(**options) as cluster, Client(cluster) as client:
         began = time.perf_counter()
         there = sent(client, data)
         sending = time.perf_counter() - began
         n_passes = passes_of_a_fit(there, data.init)  # kernels are loaded now, on both
-        before = transfer_of_a_pass(there, data.init)
-        found = seconds_per_iteration(there, data.init)
-        after = transfer_of_a_pass(there, data.init)
-    transfer = (before + after) / 2
-    print(f"two worker processes:       {found[0]:.4f} s, {found[1]:.2f} s")
+        for _ in range(TURNS):
+            with threads(2):
+                plain.append(one_turn(data.X, data.init))
+            with dask.config.set(scheduler="threads", num_workers=2):
+                threaded.append(one_turn(data.chunked, data.init))
+            found.append(one_turn(there, data.init))
+            transfers.append(transfer_of_a_pass(there, data.init))
+    transfer = statistics.median(transfers)
+    less = [Turn(t.iteration - transfer, t.fit - n_passes * transfer) for t in found]
+    for name, turns in [
+        ("plain array, two threads", plain),
+        ("Dask, two threads", threaded),
+        ("two worker processes", found),
+    ]:
+        taken = middle(turns)
+        print(f"{name + ':':27} {taken.iteration:.4f} s an iteration, {taken.fit:.2f} s a fit")
+    print(f"  transfer:                 {transfer:.4f} s a pass, of which a fit has {n_passes}")
     print(f"  to send the data, once:   {sending:.2f} s")
-    print(f"  transfer of a pass:       {transfer:.4f} s; a fit has {n_passes} passes")
-    print(
-        f"  over Dask's threads:      {found[0] / threaded[0]:.2f} an iteration, "
-        f"{found[1] / threaded[1]:.2f} a fit"
-    )
-    print(
-        f"  the same, less transfer:  {(found[0] - transfer) / threaded[0]:.2f} and "
-        f"{(found[1] - n_passes * transfer) / threaded[1]:.2f}; the target is {TARGET}"
-    )
+    print(f"Dask's threads over the plain array:   {ratios(threaded, plain)}")
+    print(f"processes over Dask's threads:         {ratios(found, threaded)}")
+    print(f"… less transfer (target {TARGET}):          {ratios(less, threaded)}")
+
+
+def ratios(turns: list[Turn], base: list[Turn]) -> str:
+    """Medians over the turns, and their range."""
+    said = []
+    for number, name in enumerate(Turn._fields):
+        each = [turn[number] / other[number] for turn, other in zip(turns, base, strict=True)]
+        middle, least, most = statistics.median(each), min(each), max(each)
+        said.append(f"{name} {middle:.2f} ({least:.2f} to {most:.2f})")
+    return ", ".join(said)
 
 
 def sent(client: Any, data: Rows) -> Any:
@@ -186,12 +197,12 @@ def transfer_of_a_pass(X: Any, centers: np.ndarray) -> float:
     rows = as_blocks(X)
     parameters = (Centers.of(centers), np.zeros((0, K)), np.zeros((2, K)), False)
     times = []
-    for _ in range(25):
+    for _ in range(13):
         time.sleep(0.03)  # in a row they would wait for each other: a client sends every 10 ms
         began = time.perf_counter()
         rows.sum(_no_work, parameters)
         times.append(time.perf_counter() - began)
-    return statistics.median(times[5:])
+    return statistics.median(times[3:])
 
 
 def _no_work(block: Any, parameters: Any) -> tuple[Any, ...]:
@@ -216,7 +227,8 @@ def cost_of_a_block() -> None:
     n_blocks = 16
     data = noise(n_blocks * BLOCK, WIDE)
     with dask.config.set(scheduler="synchronous"):
-        iteration, _ = seconds_per_iteration(data.chunked, data.init, time.process_time)
+        turns = [one_turn(data.chunked, data.init, time.process_time) for _ in range(3)]
+    iteration = middle(turns).iteration
     sums = (np.zeros((K, WIDE)), np.zeros(K), 0.0, 0)
     print(f"a block of {BLOCK:,} x {WIDE}: {BLOCK * WIDE * 8:,} bytes of data, 12 a row of state,")
     print(f"  {iteration / n_blocks:.4f} CPU seconds an iteration of K = {K},")
