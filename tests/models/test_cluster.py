@@ -190,11 +190,19 @@ def large_moments(block, shift, label, entries):
     return total, n_entries, np.ones(10_000)
 
 
-def test_the_scheduler_sees_one_task_per_chunk_and_pass_or_two_where_sums_are_large(client):
+def test_the_scheduler_sees_one_task_per_chunk_and_pass_or_two_where_sums_are_large_or_many(
+    client, monkeypatch
+):
     n_chunks = 40
     client.register_plugin(CountTasks())
-    # Large sums: beside the work those without the columns, and three sums of sixteen chunks.
-    for statistics, n_tasks in [(moments, n_chunks), (large_moments, 2 * n_chunks + 3)]:
+    # Two: beside the work the sums without the columns, and three sums of sixteen chunks.
+    two = 2 * n_chunks + 3
+    for statistics, most_chunks, n_tasks in [
+        (moments, n_chunks, n_chunks),
+        (large_moments, n_chunks, two),
+        (moments, n_chunks - 1, two),
+    ]:
+        monkeypatch.setattr("sidelight.blocks._dask._TELLING", most_chunks)
         rows = as_blocks(da.ones((n_chunks * 100, 3), chunks=(100, 3)))
         label, entries = rows.column(0, np.int32), RowEntries(np.array([7, 3999]))
         rows.sum(statistics, 0.5, label, entries)
