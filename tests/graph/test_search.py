@@ -134,7 +134,12 @@ def test_rows_of_zeros_have_no_cosine_neighbours_and_are_nobodys():
     assert lists(found) == [[], [2, 4], [1, 4], [], [2, 1]]
 
 
-def test_lists_find_nearly_all_neighbours_and_the_same_for_any_number_of_threads():
+@pytest.mark.parametrize("reach", [4, 512])
+def test_lists_find_nearly_all_neighbours_and_the_same_for_any_number_of_threads(
+    reach, monkeypatch
+):
+    # From four lists around its own no row finds its neighbours: more are taken until it does.
+    monkeypatch.setattr("sidelight.graph._ivf._REACH", reach)
     X = blobs(6000, 12)
     exact = nearest_neighbors(X, 10, method="exact")
     found = {}

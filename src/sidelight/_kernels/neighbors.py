@@ -97,18 +97,29 @@ def sort_candidates(candidates, distances):
             candidates[i, p], distances[i, p] = j, d
 
 
-# Inverted lists
+# Inverted lists: rows less the centre of their list, so that products in single precision lose
+# little. A list is filled up to a multiple of 16 with places that are infinitely far away, so that
+# loops over it are vectors throughout.
 
 
 @jit
-def columns_of_lists(X, members, first, columns):
-    """The rows of each list, column after column: list b from d * first[b] on. columns: OUT."""
+def columns_of_lists(X, members, first, centres, columns, squares):
+    """The rows of each list, column after column, and their squared lengths: for `products_of_two`.
+
+    List b is members[first[b]:first[b + 1]], -1 where it is filled up. columns: OUT, list b from
+    d * first[b] on; squares: OUT.
+    """
     d = X.shape[1]
     for b in range(len(first) - 1):
         size = first[b + 1] - first[b]
         for m in range(size):
+            i = members[first[b] + m]
+            total = np.float32(0.0 if i >= 0 else np.inf)
             for c in range(d):
-                columns[d * first[b] + c * size + m] = X[members[first[b] + m], c]
+                value = X[i, c] - centres[b, c] if i >= 0 else np.float32(0.0)
+                columns[d * first[b] + c * size + m] = value
+                total += value * value
+            squares[first[b] + m] = total
 
 
 @inlined
@@ -153,24 +164,22 @@ def smallest(values, n, k):
 
 
 @bare
-def choose_lists(x, centres, guess, distance, some, picked, probes):
-    """The lists whose centres are nearest to a row, the very nearest first. probes: OUT.
+def choose_lists(distance, guess, some, picked, probes):
+    """The lists with the smallest distances, the very nearest first. probes: OUT.
 
     Returns the distance of the last one. A guess of it (from a row nearby) saves time: only lists
-    up to 1.3 times as far are looked at, and more if these are too few. distance, some, picked:
-    scratch, for each list.
+    up to 1.1 times as far are looked at, and more if these are too few. some, picked: scratch, for
+    each list.
     """
-    distances_to_list(x, centres, distance)
     n_probes, n_some = len(probes), 0
     if not guess > 0.0:
         guess = np.float32(np.inf)
     while n_some < n_probes:
-        guess *= np.float32(1.3)
+        guess *= np.float32(1.1)
         n_some = 0
         for b in range(len(distance)):
-            if distance[b] <= guess:
-                some[n_some], picked[n_some] = b, distance[b]
-                n_some += 1
+            some[n_some], picked[n_some] = b, distance[b]
+            n_some += distance[b] <= guess
     limit = smallest(picked, n_some, n_probes - 1)
     n_chosen = 0
     for exact in (False, True):  # those at the limit fill what is left
@@ -185,64 +194,173 @@ def choose_lists(x, centres, guess, distance, some, picked, probes):
 
 
 @inlined
-def scan_list(x, columns, place, nearest, distance, buffer):
-    """Compare a row with a list, and keep the nearest. nearest, distance: IN/OUT, sorted."""
-    k = len(nearest)
-    distances_to_list(x, columns, buffer)
-    worst = distance[k - 1]
-    for start in range(0, len(buffer), 32):
-        some = buffer[start : start + 32]
+def products_of_two(a, b, columns, squares, one, two):
+    """|y|^2 - 2 xy for two rows x and all y of a list; a, b: -2 x. one, two: OUT."""
+    size = len(squares)
+    for m in range(size):
+        one[m] = two[m] = squares[m]
+    for c in range(0, len(a), 4):  # as in `distances_to_list`
+        e, f = columns[c * size : (c + 1) * size], columns[(c + 1) * size : (c + 2) * size]
+        g, h = columns[(c + 2) * size : (c + 3) * size], columns[(c + 3) * size : (c + 4) * size]
+        p, q, r, s = a[c], a[c + 1], a[c + 2], a[c + 3]
+        t, u, v, w = b[c], b[c + 1], b[c + 2], b[c + 3]
+        for m in range(size):
+            one[m] = (((one[m] + p * e[m]) + q * f[m]) + r * g[m]) + s * h[m]
+            two[m] = (((two[m] + t * e[m]) + u * f[m]) + v * g[m]) + w * h[m]
+
+
+@inlined
+def less_centre(x, centre, out):
+    """-2 (x - centre), and the squared length of x - centre. out: OUT."""
+    total = np.float32(0.0)
+    for c in range(len(x)):
+        value = x[c] - centre[c]
+        out[c] = np.float32(-2.0) * value
+        total += value * value
+    return total
+
+
+@inlined
+def shrink(distance, place, n, k, picked):
+    """Keep the k nearest of the first n candidates, or all of fewer. distance, place: IN/OUT.
+
+    Returns the distance that a candidate has to be below from now on. picked: scratch.
+    """
+    if n < k:
+        return np.float32(np.inf)
+    for m in range(n):
+        picked[m] = distance[m]
+    limit = smallest(picked, n, k - 1)
+    n_ties = k
+    for m in range(n):
+        n_ties -= distance[m] < limit
+    n_kept = 0
+    for m in range(n):
+        is_tie = distance[m] == limit
+        if distance[m] < limit or (is_tie and n_ties > 0):
+            distance[n_kept], place[n_kept] = distance[m], place[m]
+            n_kept += 1
+            n_ties -= is_tie
+    return limit
+
+
+@inlined
+def keep_nearest(products, square, first, k, n, limit, distance, place, picked):
+    """Add to a row's candidates what a list has below the limit; square: of the row itself.
+
+    When there is no room for 16 more, only the k nearest stay: that is rare, and adding one takes
+    no decision. Returns the number of candidates and the limit. distance, place: IN/OUT.
+    """
+    for start in range(0, len(products), 16):
+        some = products[start : start + 16]
         n_near = 0
         for m in range(len(some)):  # mostly none: counting them takes a few instructions
-            n_near += some[m] < worst
+            n_near += some[m] + square < limit
         if n_near == 0:
             continue
         for m in range(len(some)):
-            if some[m] < worst:
-                p = k - 1
-                while p > 0 and distance[p - 1] > some[m]:
-                    distance[p], nearest[p] = distance[p - 1], nearest[p - 1]
-                    p -= 1
-                distance[p], nearest[p] = some[m], place + start + m
-                worst = distance[k - 1]
+            distance[n], place[n] = some[m] + square, first + start + m
+            n += some[m] + square < limit
+        if n > len(distance) - 16:
+            limit = shrink(distance, place, n, k, picked)
+            n = k
+    return n, limit
+
+
+@inlined
+def sort_by_distance(distance, place, n, nearest):
+    """The first n places, the nearest first, and -1 from there on. nearest: OUT; others used up."""
+    nearest[:] = -1
+    for m in range(n):
+        p, far = m, distance[m]
+        while p > 0 and distance[p - 1] > far:
+            distance[p], nearest[p] = distance[p - 1], nearest[p - 1]
+            p -= 1
+        distance[p], nearest[p] = far, place[m]
+
+
+@inlined
+def scan_list(
+    i, j, b, X, centres, columns, squares, first, k, n_found, limit, distance, place,
+    shifted, products, picked,
+):  # fmt: skip
+    """Compare the rows i and j (or one row, twice) with list b: candidates are IN/OUT.
+
+    Two at a time: what is read of the list serves both.
+    """
+    d, start, stop = X.shape[1], first[b], first[b + 1]
+    size = stop - start
+    square_i = less_centre(X[i], centres[b], shifted[0])
+    square_j = less_centre(X[j], centres[b], shifted[1])
+    products_of_two(
+        shifted[0], shifted[1], columns[d * start : d * stop], squares[start:stop],
+        products[0, :size], products[1, :size],
+    )  # fmt: skip
+    n_found[i], limit[i] = keep_nearest(
+        products[0, :size], square_i, start, k, n_found[i], limit[i], distance[i], place[i], picked
+    )
+    if j != i:
+        n_found[j], limit[j] = keep_nearest(
+            products[1, :size], square_j, start, k, n_found[j], limit[j], distance[j], place[j],
+            picked,
+        )  # fmt: skip
 
 
 @bare
 def scan_lists(
-    X, columns, first, centres, nearest, distance, probes, buffer, some, picked, count, turn
-):
+    X, home, around, centres, columns, squares, first, nearest, probes, n_found, limit, distance,
+    place, shifted, products, centre_columns, some, picked, count, turn,
+):  # fmt: skip
     """For each row the nearest rows in some lists, as places in the order of the lists.
 
-    The lists are the ``probes.shape[1]`` with the nearest centres. All rows that look into a list
-    do so one after the other, while it is in the cache; each into its own first, so that few rows
-    come near enough later on. nearest (-1 where missing), distance: OUT. probes, buffer, some,
-    picked, count (zeros), turn: scratch, for the lists of each row, for the longest list or all
-    centres, for each list, again, for each list and one more, and for each probe.
+    The lists are the ``probes.shape[1]`` with the nearest centres, of those around the home of the
+    row; rows of a home stand together. All rows that look into a list do so one after the other,
+    while it is in the cache; each into its own first, so that few rows come near enough later on.
+    nearest: OUT, the nearest first, -1 where missing. The others are
+    scratch: probes for the lists of each row; n_found (zeros), limit (infinity), distance and place
+    for its candidates, with room for 16 more than are wanted; shifted and products for two rows
+    (and the longest list, or the lists around one); centre_columns, some and picked for those (or
+    for candidates); count (zeros) for each list and one more; turn for each probe.
     """
-    (n, n_probes), d, n_lists = probes.shape, X.shape[1], len(first) - 1
-    nearest[:] = -1
-    distance[:] = np.inf
-    guess = np.float32(0.0)
+    (n, n_probes), k, n_lists = probes.shape, nearest.shape[1], len(first) - 1
+    reach, before, guess = around.shape[1], np.int64(-1), np.float32(0.0)
     for i in range(n):
-        guess = choose_lists(X[i], centres, guess, buffer[:n_lists], some, picked, probes[i])
-        b = probes[i, 0]
-        start, end = first[b], first[b + 1]
-        scan_list(X[i], columns[d * start : d * end], start, nearest[i], distance[i],
-                  buffer[: end - start])  # fmt: skip
-        for p in range(1, n_probes):
-            count[probes[i, p] + 1] += 1
+        if home[i] != before:
+            before = home[i]
+            for m in range(reach):
+                for c in range(X.shape[1]):
+                    centre_columns[c * reach + m] = centres[around[before, m], c]
+        distances_to_list(X[i], centre_columns, products[0, :reach])
+        guess = choose_lists(products[0, :reach], guess, some, picked, probes[i])
+        for p in range(n_probes):
+            probes[i, p] = around[before, probes[i, p]]
+            count[probes[i, p] + 1] += p > 0
     for b in range(1, len(count)):
         count[b] += count[b - 1]
     for i in range(n):
         for p in range(1, n_probes):
-            turn[count[probes[i, p]]] = i * n_probes + p
+            turn[count[probes[i, p]]] = i
             count[probes[i, p]] += 1
-    for t in range(n * (n_probes - 1)):
-        i = turn[t] // n_probes
-        b = probes[i, turn[t] - i * n_probes]
-        start, end = first[b], first[b + 1]
-        scan_list(X[i], columns[d * start : d * end], start, nearest[i], distance[i],
-                  buffer[: end - start])  # fmt: skip
+    i = 0
+    while i < n:
+        j = i + 1 if i + 1 < n and probes[i + 1, 0] == probes[i, 0] else i
+        scan_list(i, j, probes[i, 0], X, centres, columns, squares, first, k, n_found, limit,
+                  distance, place, shifted, products, picked)  # fmt: skip
+        for r in range(i, j + 1):
+            if n_found[r] > k:
+                limit[r], n_found[r] = shrink(distance[r], place[r], n_found[r], k, picked), k
+        i = j + 1
+    t = 0
+    for b in range(n_lists):
+        while t < count[b]:  # where the turns of this list end
+            scan_list(turn[t], turn[min(t + 1, count[b] - 1)], b, X, centres, columns, squares,
+                      first, k, n_found, limit, distance, place, shifted, products,
+                      picked)  # fmt: skip
+            t += 2
+        t = count[b]
+    for i in range(n):
+        shrink(distance[i], place[i], n_found[i], k, picked)
+        sort_by_distance(distance[i], place[i], min(n_found[i], k), nearest[i])
 
 
 @jit
