@@ -22,6 +22,12 @@ import numpy as np
 
 from sidelight._kernels._jit import inlined, jit
 
+# What is known of a module, side by side: a test of a move waits for memory once, not four times.
+VOLUME, CUT, COST, SIZE = range(4)
+# So many modules, and what is known of them does not fit into the cache.
+MANY = 1 << 17
+AHEAD = 32  # nodes for which it is read ahead
+
 
 @inlined
 def cost(volume, cut, log_total, floor):
@@ -196,43 +202,63 @@ def sum_modules(volume, cut, indptr, near, weight, owner, group, amount,
         module_size[x] += 1
 
 
+@inlined
+def read_ahead(nodes, active, indptr, near, labels, modules, common):
+    """Bring the modules around some nodes into the cache: here all reads wait at the same time.
+
+    Returns 0, which the compiler does not know: it would leave the reading out.
+    """
+    lowest = 0.0
+    for at in range(len(nodes)):
+        v = nodes[at]
+        if active[v]:
+            for e in range(indptr[v], indptr[v + 1]):
+                y = labels[near[e]]
+                lowest = min(lowest, modules[y, SIZE] + common[y])
+    return int(lowest < 0.0)
+
+
 @jit
 def move_nodes(
     indptr, near, weight, linked, pull, volume, cut, owner, group, amount,
     tie_indptr, tie_group, tie, self_shared, order, fence, home, log_total, floor, smallest,
     everywhere, may_open, may_empty, only_single,
-    labels, module_volume, module_cut, module_size, module_cost, active, keys, held,
-    common, drawn, touched, free,
+    labels, modules, active, keys, held, common, drawn, touched, free,
 ):  # fmt: skip
     """Move each active node, in the given order, to its best module: one sweep.
 
     Candidates are the modules that the node has an edge to, ``home`` of its groups (the module
     that holds most of a group), an empty one if ``may_open``, and all modules if ``everywhere``.
-    A module is a candidate only for nodes with its fence, equal for all nodes of a module.
+    With a fence, a module is a candidate only for nodes with its fence, equal for all its nodes.
     Ties go to the lowest number, and staying wins unless the gain exceeds ``smallest``.
-    labels, module_*, active, keys, held: IN/OUT. common, drawn (zeros), touched, free: scratch;
-    free lists empty modules. Returns the sum of the gains, the moves and the tests of moves.
+    labels, modules (see ``VOLUME``), active, keys, held: IN/OUT. common, drawn (zeros), touched,
+    free: scratch; free lists empty modules. Returns the sum of the gains, the moves and the tests
+    of moves.
     """
-    n, n_groups = len(labels), len(tie_indptr) - 1
-    module_fence = np.full(len(module_volume), -1, dtype=np.int64)
+    n, n_modules, n_groups = len(labels), len(modules), len(tie_indptr) - 1
+    module_fence = np.full(n_modules if len(fence) else 0, -1, dtype=np.int64)
     n_free = 0
-    for v in range(n):
+    for v in range(len(fence)):
         module_fence[labels[v]] = fence[v]
-    for x in range(len(module_volume) - 1, -1, -1):
-        if module_size[x] == 0:
+    for x in range(n_modules - 1, -1, -1):
+        if modules[x, SIZE] == 0:
             free[n_free] = x
             n_free += 1
     n_keys = fill_table(owner, group, amount, n_groups, labels, keys, held)
     gained, n_moves, n_tests = 0.0, 0, 0
     for at in range(n):
+        if n_modules > MANY and at % AHEAD == 0:
+            n_tests += read_ahead(
+                order[at : at + AHEAD], active, indptr, near, labels, modules, common
+            )
         v = order[at]
         if not active[v]:
             continue
         active[v] = False
         x = labels[v]
-        if module_size[x] == 1 and not may_empty:
+        if modules[x, SIZE] == 1 and not may_empty:
             continue
-        if only_single and module_size[x] > 1:
+        if only_single and modules[x, SIZE] > 1:
             continue
         has_groups = owner[v] < owner[v + 1]
         n_touched = 0
@@ -251,20 +277,20 @@ def move_nodes(
             own += shared_with_module(
                 owner, group, amount, tie_indptr, tie_group, tie, v, x, n_groups, keys, held
             )
-        left_volume = module_volume[x] - volume[v]
-        left_cut = module_cut[x] - cut[v] + 2.0 * own
-        if module_size[x] == 1:
+        left_volume = modules[x, VOLUME] - volume[v]
+        left_cut = modules[x, CUT] - cut[v] + 2.0 * own
+        if modules[x, SIZE] == 1:
             left_volume = left_cut = 0.0
         left_cost = cost(left_volume, left_cut, log_total, floor)
-        stay = module_cost[x] - left_cost - drawn[x]
+        stay = modules[x, COST] - left_cost - drawn[x]
         best, best_gain = x, smallest
         best_volume = best_cut = best_cost = 0.0
         n_candidates = n_touched
         if everywhere:
-            n_candidates += len(module_volume)
+            n_candidates += n_modules
         elif has_groups:
             n_candidates += owner[v + 1] - owner[v]
-        opens = may_open and module_size[x] > 1 and n_free > 0
+        opens = may_open and modules[x, SIZE] > 1 and n_free > 0
         for c in range(n_candidates + opens):
             if c < n_touched:
                 y = touched[c]
@@ -276,7 +302,9 @@ def move_nodes(
                 y = home[group[owner[v] + c - n_touched]]
             if y == x or y < 0:
                 continue
-            if c < n_candidates and (module_size[y] == 0 or module_fence[y] != fence[v]):
+            if c < n_candidates and (
+                modules[y, SIZE] == 0 or (len(fence) > 0 and module_fence[y] != fence[v])
+            ):
                 continue
             shared = 0.0
             if c < n_candidates:
@@ -286,10 +314,10 @@ def move_nodes(
                         owner, group, amount, tie_indptr, tie_group, tie, v, y, n_groups, keys, held
                     )
             n_tests += 1
-            new_volume = module_volume[y] + volume[v]
-            new_cut = module_cut[y] + cut[v] - 2.0 * shared
+            new_volume = modules[y, VOLUME] + volume[v]
+            new_cut = modules[y, CUT] + cut[v] - 2.0 * shared
             new_cost = cost(new_volume, new_cut, log_total, floor)
-            gain = stay + module_cost[y] - new_cost + drawn[y]
+            gain = stay + modules[y, COST] - new_cost + drawn[y]
             if gain > best_gain or (gain == best_gain and best != x and y < best):
                 best, best_gain = y, gain
                 best_volume, best_cut, best_cost = new_volume, new_cut, new_cost
@@ -297,15 +325,16 @@ def move_nodes(
             common[touched[t]] = drawn[touched[t]] = 0.0
         if best == x:
             continue
-        if module_size[best] == 0:
+        if modules[best, SIZE] == 0:
             n_free -= 1
-            module_fence[best] = fence[v]
-        module_volume[x], module_cut[x], module_cost[x] = left_volume, left_cut, left_cost
-        module_volume[best], module_cut[best] = best_volume, best_cut
-        module_cost[best] = best_cost
-        module_size[x] -= 1
-        module_size[best] += 1
-        if module_size[x] == 0:
+            if len(fence):
+                module_fence[best] = fence[v]
+        modules[x, VOLUME], modules[x, CUT], modules[x, COST] = left_volume, left_cut, left_cost
+        modules[best, VOLUME], modules[best, CUT] = best_volume, best_cut
+        modules[best, COST] = best_cost
+        modules[x, SIZE] -= 1
+        modules[best, SIZE] += 1
+        if modules[x, SIZE] == 0:
             free[n_free] = x
             n_free += 1
         labels[v] = best

@@ -405,18 +405,19 @@ def move(
     labels = renumbered(labels)
     n_slots = n if may_open else int(labels.max(initial=0)) + 1
     alone = int(labels.max(initial=-1)) + 1 == n
-    modules = (
-        Modules(level.volume.copy(), level.cut.copy(), np.ones(n, dtype=np.int64))
+    found = (
+        Modules(level.volume, level.cut, np.ones(n, dtype=np.int64))
         if alone
         else modules_of(level, labels, n_slots)
     )
     costs = np.empty(n_slots)
-    costs_of(level, modules, costs)
+    costs_of(level, found, costs)
     value = float(costs.sum() + level.constant - _pull_inside(level, labels)) / level.total
+    modules = np.stack([found.volume, found.cut, costs, found.size], axis=1)
     keys, held = level.table()
     n_groups = level.ties.n_groups
     home, most = np.full(n_groups, -1, dtype=np.int64), np.zeros(n_groups)
-    fences = np.zeros(n, dtype=np.int64) if fence is None else fence
+    fences = np.empty(0, dtype=np.int64) if fence is None else fence
     active = np.ones(n, dtype=np.bool_)
     widest = int(np.diff(level.indptr).max(initial=0))
     scratch = (
@@ -437,7 +438,7 @@ def move(
         gained, n_moves, n_tests = entropy.move_nodes(
             *level.edges, level.volume, level.cut, *level.groups, level.own, turns, fences, home,
             np.log2(level.total), level.floor, SMALLEST * level.total, everywhere, may_open,
-            may_empty, only_single, labels, *modules, costs, active, keys, held, *scratch,
+            may_empty, only_single, labels, modules, active, keys, held, *scratch,
         )  # fmt: skip
         count_work("relocation tests", n_tests)
         value -= gained / level.total
@@ -491,6 +492,8 @@ def aggregate(level: Level, labels: Ints) -> Level:
         linked, pull, volume, cut,
         np.zeros(n), np.zeros(n), np.zeros(n, dtype=np.int8), np.empty(n, dtype=np.int64),
     )  # fmt: skip
+    for edges in (near, weight, linked, pull):
+        edges.resize(min(n_edges, len(edges)), refcheck=False)  # in place: they may be many
     owner, own = np.zeros(n + 1, dtype=np.int64), np.zeros(n)
     group, amount = level.group, level.amount
     if len(level.group):
@@ -504,8 +507,7 @@ def aggregate(level: Level, labels: Ints) -> Level:
         own = _shared_inside(owner, group, amount, level.ties)
         cut -= own - np.bincount(labels, level.own, minlength=n)
     return level._replace(
-        indptr=indptr, near=near[:n_edges].copy(), weight=weight[:n_edges].copy(),
-        linked=linked[:n_edges].copy(), pull=pull[:n_edges].copy(), volume=volume, cut=cut,
+        indptr=indptr, near=near, weight=weight, linked=linked, pull=pull, volume=volume, cut=cut,
         owner=owner, group=group, amount=amount, own=own,
         constant=level.constant - _pull_inside(level, labels),
     )  # fmt: skip

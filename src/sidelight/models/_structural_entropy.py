@@ -312,12 +312,13 @@ class StructuralEntropyClustering(EntropyGraphModel):
             order = np.random.default_rng(seed).permutation(level.n_nodes)
             starts = self._starts(level, pairs, groups, begin, order)
             return self._refined(level, groups, starts, order, task)
-        # More time goes into waiting for memory than into sums: neighbours stand together.
-        near = nearby_order(self._fit_X, seed=seed)
+        # More time goes into waiting for memory than into sums: neighbours stand together, and rows
+        # stand in the order of a sweep.
+        turns = _shuffled_blocks(level.n_nodes, np.random.default_rng(seed))
+        near = nearby_order(self._fit_X, seed=seed)[turns]
         level, groups = search.reordered(level, near), groups[near]
-        order = _shuffled_blocks(level.n_nodes, np.random.default_rng(seed))
-        starts = self._starts(level, pairs, groups, None if begin is None else begin[near], order)
-        found = self._refined(level, groups, starts, order, task)
+        starts = self._starts(level, pairs, groups, None if begin is None else begin[near], None)
+        found = self._refined(level, groups, starts, None, task)
         labels = np.empty_like(found.labels)
         labels[near] = found.labels
         return found._replace(labels=labels)
