@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 
 import oracles_structural_entropy as oracle
+from sidelight._kernels import entropy
 from sidelight.models import _entropy_search as search
 from sidelight.models._relation import Relation, Strengths, relation_graph
 from sidelight.side import SideInformation
@@ -204,6 +205,20 @@ def test_nodes_in_another_order_are_the_same_nodes(seed):
     back = search.reordered(same, np.argsort(order))
     for name in ("indptr", "near", "weight", "linked", "volume", "cut", "owner", "group", "own"):
         np.testing.assert_array_equal(getattr(back, name), getattr(level, name))
+
+
+def test_so_many_modules_that_they_are_read_ahead_have_the_objective_of_the_definition():
+    n = entropy.MANY + 100  # the last reads are of fewer nodes than the others
+    rng = np.random.default_rng(0)
+    ring = sparse.csr_array((rng.random(n) + 0.1, (np.arange(n), (np.arange(n) + 1) % n)), (n, n))
+    nothing = sparse.csr_array((n, n))
+    ties = search.Ties(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
+    level = search.first_level(
+        sparse.csr_array(ring + ring.T), nothing, np.full(n, -1), np.ones(n), ties
+    )
+    moved = search.move(level, np.arange(n))
+    assert len(set(moved.labels)) < n / 2
+    assert moved.history[-1] == pytest.approx(search.objective(level, moved.labels), abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
