@@ -22,8 +22,9 @@ import numpy as np
 
 from sidelight._kernels._jit import inlined, jit
 
-# What is known of a module, side by side: a test of a move waits for memory once, not four times.
-VOLUME, CUT, COST, SIZE = range(4)
+# What a test of a move reads of a module, side by side: it waits for memory once, not four times.
+# COMMON is what the module has in common with the node that is tried, and zero in between.
+VOLUME, CUT, COST, COMMON = range(4)
 # So many modules, and what is known of them does not fit into the cache.
 MANY = 1 << 17
 AHEAD = 32  # nodes for which it is read ahead
@@ -203,7 +204,7 @@ def sum_modules(volume, cut, indptr, near, weight, owner, group, amount,
 
 
 @inlined
-def read_ahead(nodes, active, indptr, near, labels, modules, common):
+def read_ahead(nodes, active, indptr, near, fence, labels, modules):
     """Bring the modules around some nodes into the cache: here all reads wait at the same time.
 
     Returns 0, which the compiler does not know: it would leave the reading out.
@@ -213,8 +214,8 @@ def read_ahead(nodes, active, indptr, near, labels, modules, common):
         v = nodes[at]
         if active[v]:
             for e in range(indptr[v], indptr[v + 1]):
-                y = labels[near[e]]
-                lowest = min(lowest, modules[y, SIZE] + common[y])
+                if len(fence) == 0 or fence[near[e]] == fence[v]:
+                    lowest = min(lowest, modules[labels[near[e]], COMMON])
     return int(lowest < 0.0)
 
 
@@ -223,7 +224,7 @@ def move_nodes(
     indptr, near, weight, linked, pull, volume, cut, owner, group, amount,
     tie_indptr, tie_group, tie, self_shared, order, fence, home, log_total, floor, smallest,
     everywhere, may_open, may_empty, only_single,
-    labels, modules, active, keys, held, common, drawn, touched, free,
+    labels, modules, size, active, keys, held, drawn, touched, free,
 ):  # fmt: skip
     """Move each active node, in the given order, to its best module: one sweep.
 
@@ -231,9 +232,9 @@ def move_nodes(
     that holds most of a group), an empty one if ``may_open``, and all modules if ``everywhere``.
     With a fence, a module is a candidate only for nodes with its fence, equal for all its nodes.
     Ties go to the lowest number, and staying wins unless the gain exceeds ``smallest``.
-    labels, modules (see ``VOLUME``), active, keys, held: IN/OUT. common, drawn (zeros), touched,
-    free: scratch; free lists empty modules. Returns the sum of the gains, the moves and the tests
-    of moves.
+    labels, modules (see ``VOLUME``), their size, active, keys, held: IN/OUT. drawn (zeros, one for
+    each module if anything pulls), touched, free: scratch; free lists empty modules. Returns the
+    sum of the gains, the moves and the tests of moves.
     """
     n, n_modules, n_groups = len(labels), len(modules), len(tie_indptr) - 1
     module_fence = np.full(n_modules if len(fence) else 0, -1, dtype=np.int64)
@@ -241,7 +242,7 @@ def move_nodes(
     for v in range(len(fence)):
         module_fence[labels[v]] = fence[v]
     for x in range(n_modules - 1, -1, -1):
-        if modules[x, SIZE] == 0:
+        if size[x] == 0:
             free[n_free] = x
             n_free += 1
     n_keys = fill_table(owner, group, amount, n_groups, labels, keys, held)
@@ -249,29 +250,31 @@ def move_nodes(
     for at in range(n):
         if n_modules > MANY and at % AHEAD == 0:
             n_tests += read_ahead(
-                order[at : at + AHEAD], active, indptr, near, labels, modules, common
+                order[at : at + AHEAD], active, indptr, near, fence, labels, modules
             )
         v = order[at]
         if not active[v]:
             continue
         active[v] = False
         x = labels[v]
-        if modules[x, SIZE] == 1 and not may_empty:
+        if size[x] == 1 and not may_empty:
             continue
-        if only_single and modules[x, SIZE] > 1:
+        if only_single and size[x] > 1:
             continue
         has_groups = owner[v] < owner[v + 1]
         n_touched = 0
         for e in range(indptr[v], indptr[v + 1]):
+            if len(fence) and fence[near[e]] != fence[v]:
+                continue
             y = labels[near[e]]
-            if common[y] == 0.0:
-                # a sum may come back to zero: touched may then list a module twice, harmless
-                touched[n_touched] = y
-                n_touched += 1
-            common[y] += weight[e]
+            # Counted, not decided: new or not is anybody's guess. A sum may come back to zero:
+            # touched may then list a module twice, harmless.
+            touched[n_touched] = y
+            n_touched += modules[y, COMMON] == 0.0
+            modules[y, COMMON] += weight[e]
             if len(pull):
                 drawn[y] += pull[e]
-        own = common[x]
+        own = modules[x, COMMON]
         if has_groups:
             own -= self_shared[v]
             own += shared_with_module(
@@ -279,10 +282,12 @@ def move_nodes(
             )
         left_volume = modules[x, VOLUME] - volume[v]
         left_cut = modules[x, CUT] - cut[v] + 2.0 * own
-        if modules[x, SIZE] == 1:
+        if size[x] == 1:
             left_volume = left_cut = 0.0
         left_cost = cost(left_volume, left_cut, log_total, floor)
-        stay = modules[x, COST] - left_cost - drawn[x]
+        stay = modules[x, COST] - left_cost
+        if len(pull):
+            stay -= drawn[x]
         best, best_gain = x, smallest
         best_volume = best_cut = best_cost = 0.0
         n_candidates = n_touched
@@ -290,7 +295,7 @@ def move_nodes(
             n_candidates += n_modules
         elif has_groups:
             n_candidates += owner[v + 1] - owner[v]
-        opens = may_open and modules[x, SIZE] > 1 and n_free > 0
+        opens = may_open and size[x] > 1 and n_free > 0
         for c in range(n_candidates + opens):
             if c < n_touched:
                 y = touched[c]
@@ -302,13 +307,13 @@ def move_nodes(
                 y = home[group[owner[v] + c - n_touched]]
             if y == x or y < 0:
                 continue
-            if c < n_candidates and (
-                modules[y, SIZE] == 0 or (len(fence) > 0 and module_fence[y] != fence[v])
+            if n_touched <= c < n_candidates and (
+                size[y] == 0 or (len(fence) > 0 and module_fence[y] != fence[v])
             ):
                 continue
             shared = 0.0
             if c < n_candidates:
-                shared = common[y]
+                shared = modules[y, COMMON]
                 if has_groups:
                     shared += shared_with_module(
                         owner, group, amount, tie_indptr, tie_group, tie, v, y, n_groups, keys, held
@@ -317,24 +322,28 @@ def move_nodes(
             new_volume = modules[y, VOLUME] + volume[v]
             new_cut = modules[y, CUT] + cut[v] - 2.0 * shared
             new_cost = cost(new_volume, new_cut, log_total, floor)
-            gain = stay + modules[y, COST] - new_cost + drawn[y]
+            gain = stay + modules[y, COST] - new_cost
+            if len(pull):
+                gain += drawn[y]
             if gain > best_gain or (gain == best_gain and best != x and y < best):
                 best, best_gain = y, gain
                 best_volume, best_cut, best_cost = new_volume, new_cut, new_cost
         for t in range(n_touched):
-            common[touched[t]] = drawn[touched[t]] = 0.0
+            modules[touched[t], COMMON] = 0.0
+            if len(pull):
+                drawn[touched[t]] = 0.0
         if best == x:
             continue
-        if modules[best, SIZE] == 0:
+        if size[best] == 0:
             n_free -= 1
             if len(fence):
                 module_fence[best] = fence[v]
         modules[x, VOLUME], modules[x, CUT], modules[x, COST] = left_volume, left_cut, left_cost
         modules[best, VOLUME], modules[best, CUT] = best_volume, best_cut
         modules[best, COST] = best_cost
-        modules[x, SIZE] -= 1
-        modules[best, SIZE] += 1
-        if modules[x, SIZE] == 0:
+        size[x] -= 1
+        size[best] += 1
+        if size[x] == 0:
             free[n_free] = x
             n_free += 1
         labels[v] = best
@@ -384,19 +393,18 @@ def reorder_rows(indptr, order, values, out_indptr, out):
 @jit
 def aggregate_edges(
     indptr, near, weight, linked, pull, volume, cut, labels, members, member_indptr,
-    out_indptr, out_near, out_weight, out_linked, out_pull, out_volume, out_cut,
-    common, drawn, joined, touched,
+    out_indptr, out_near, out_weight, out_linked, out_pull, out_volume, out_cut, place,
 ):  # fmt: skip
     """Edges between modules, rows not sorted, and what modules have of both graphs' edges.
 
     out_*: OUT, as long as the edges, or one per module; the cuts are those without what nodes of a
-    module have in common between groups. common, drawn, joined (zeros), touched: scratch, one per
-    module. Returns the number of edges.
+    module have in common between groups. place (-1): scratch, one per module. Returns the number of
+    edges.
     """
     filled = 0
     out_indptr[0] = 0
     for x in range(len(member_indptr) - 1):
-        n_touched = 0
+        first = filled
         out_volume[x] = out_cut[x] = 0.0
         for m in range(member_indptr[x], member_indptr[x + 1]):
             v = members[m]
@@ -406,27 +414,19 @@ def aggregate_edges(
                 if y == x:
                     inside += weight[e]
                     continue
-                if joined[y] == 0:
-                    joined[y] = 1
-                    touched[n_touched] = y
-                    n_touched += 1
-                common[y] += weight[e]
+                if place[y] < first:  # from a module before, or from none
+                    place[y] = filled
+                    out_near[filled], out_weight[filled], out_linked[filled] = y, 0.0, False
+                    if len(pull):
+                        out_pull[filled] = 0.0
+                    filled += 1
+                p = place[y]
+                out_weight[p] += weight[e]
+                out_linked[p] |= linked[e]
                 if len(pull):
-                    drawn[y] += pull[e]
-                if linked[e]:
-                    joined[y] = 2
+                    out_pull[p] += pull[e]
             out_volume[x] += volume[v]
             out_cut[x] += cut[v] - inside
-        for t in range(n_touched):
-            y = touched[t]
-            out_near[filled] = y
-            out_weight[filled] = common[y]
-            out_linked[filled] = joined[y] == 2
-            if len(pull):
-                out_pull[filled] = drawn[y]
-            filled += 1
-            common[y] = drawn[y] = 0.0
-            joined[y] = 0
         out_indptr[x + 1] = filled
     return filled
 

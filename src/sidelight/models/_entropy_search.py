@@ -413,7 +413,7 @@ def move(
     costs = np.empty(n_slots)
     costs_of(level, found, costs)
     value = float(costs.sum() + level.constant - _pull_inside(level, labels)) / level.total
-    modules = np.stack([found.volume, found.cut, costs, found.size], axis=1)
+    modules = np.stack([found.volume, found.cut, costs, np.zeros(n_slots)], axis=1)
     keys, held = level.table()
     n_groups = level.ties.n_groups
     home, most = np.full(n_groups, -1, dtype=np.int64), np.zeros(n_groups)
@@ -421,9 +421,8 @@ def move(
     active = np.ones(n, dtype=np.bool_)
     widest = int(np.diff(level.indptr).max(initial=0))
     scratch = (
-        np.zeros(n_slots),
-        np.zeros(n_slots),
-        np.empty(max(n_slots, widest), dtype=np.int64),
+        np.zeros(n_slots if len(level.pull) else 0),
+        np.empty(max(n_slots, widest) + 1, dtype=np.int64),
         np.empty(n_slots, dtype=np.int64),
     )
     turns = np.arange(n) if order is None else order
@@ -438,7 +437,7 @@ def move(
         gained, n_moves, n_tests = entropy.move_nodes(
             *level.edges, level.volume, level.cut, *level.groups, level.own, turns, fences, home,
             np.log2(level.total), level.floor, SMALLEST * level.total, everywhere, may_open,
-            may_empty, only_single, labels, modules, active, keys, held, *scratch,
+            may_empty, only_single, labels, modules, found.size, active, keys, held, *scratch,
         )  # fmt: skip
         count_work("relocation tests", n_tests)
         value -= gained / level.total
@@ -474,26 +473,48 @@ def reordered(level: Level, order: Ints) -> Level:
     )  # fmt: skip
 
 
-def aggregate(level: Level, labels: Ints) -> Level:
+class Room:
+    """Memory for the edges of levels, of which two are in use: one is read, the next is written.
+
+    Of many rows, memory that is taken anew for every level costs as much time as the sums do.
+    """
+
+    def __init__(self) -> None:
+        self._edges: list[tuple[Any, ...]] = []
+
+    def beside(self, level: Level) -> tuple[Any, ...]:
+        """Arrays for as many edges as a level has, none of which it uses itself."""
+        n_edges, n_pulls = len(level.near), len(level.pull)
+        in_use = []
+        for edges in self._edges:
+            if np.may_share_memory(edges[0], level.near):
+                in_use.append(edges)
+            elif len(edges[0]) >= n_edges and len(edges[3]) >= n_pulls:
+                return edges
+        self._edges = in_use  # the others are too small, and go before there are larger ones
+        self._edges.append((
+            np.empty(n_edges, dtype=np.int32), np.empty(n_edges),
+            np.empty(n_edges, dtype=np.bool_), np.empty(n_pulls),
+        ))  # fmt: skip
+        return self._edges[-1]
+
+
+def aggregate(level: Level, labels: Ints, room: Room | None = None) -> Level:
     """The modules of a partition, numbered from 0 without gaps, as the nodes of the next level.
 
-    Its rows are not sorted.
+    Its rows are not sorted. With a room, its edges stay only until the one after it is made.
     """
     n = int(labels.max(initial=-1)) + 1
     members = np.argsort(labels, kind="stable")
     size = np.bincount(labels, minlength=n)
     member_indptr = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
     indptr = np.empty(n + 1, dtype=np.int64)
-    near = np.empty(len(level.near), dtype=np.int32)
-    weight, linked = np.empty(len(near)), np.empty(len(near), dtype=np.bool_)
-    volume, cut, pull = np.empty(n), np.empty(n), np.empty(len(level.pull))
+    near, weight, linked, pull = (room or Room()).beside(level)
+    volume, cut = np.empty(n), np.empty(n)
     n_edges = entropy.aggregate_edges(
         *level.edges, level.volume, level.cut, labels, members, member_indptr, indptr, near, weight,
-        linked, pull, volume, cut,
-        np.zeros(n), np.zeros(n), np.zeros(n, dtype=np.int8), np.empty(n, dtype=np.int64),
+        linked, pull, volume, cut, np.full(n, -1),
     )  # fmt: skip
-    for edges in (near, weight, linked, pull):
-        edges.resize(min(n_edges, len(edges)), refcheck=False)  # in place: they may be many
     owner, own = np.zeros(n + 1, dtype=np.int64), np.zeros(n)
     group, amount = level.group, level.amount
     if len(level.group):
@@ -507,18 +528,22 @@ def aggregate(level: Level, labels: Ints) -> Level:
         own = _shared_inside(owner, group, amount, level.ties)
         cut -= own - np.bincount(labels, level.own, minlength=n)
     return level._replace(
-        indptr=indptr, near=near, weight=weight, linked=linked, pull=pull, volume=volume, cut=cut,
+        indptr=indptr, near=near[:n_edges], weight=weight[:n_edges], linked=linked[:n_edges],
+        pull=pull[: n_edges if len(level.pull) else 0], volume=volume, cut=cut,
         owner=owner, group=group, amount=amount, own=own,
         constant=level.constant - _pull_inside(level, labels),
     )  # fmt: skip
 
 
-def climb(level: Level, labels: Ints, order: Ints | None = None) -> Ints:
+def climb(
+    level: Level, labels: Ints, order: Ints | None = None, room: Room | None = None
+) -> Ints:
     """Move nodes, then parts of modules, then parts of these, until nothing gains on any level.
 
     As in the Leiden algorithm, what moves on the next level are not whole modules but parts of
     modules that hold together by themselves, so that a module can still be divided.
     """
+    room = room or Room()
     parts: list[Ints] = []
     while True:
         labels = move(level, labels, order=order).labels
@@ -532,7 +557,7 @@ def climb(level: Level, labels: Ints, order: Ints | None = None) -> Ints:
         above = np.empty(n_parts, dtype=np.int64)
         above[part] = labels
         parts.append(part)
-        level, labels, order = aggregate(level, part), above, None
+        level, labels, order = aggregate(level, part, room), above, None
     for part in reversed(parts):
         labels = labels[part]
     return renumbered(labels)
@@ -548,6 +573,7 @@ def improve(
     may_open: bool = True,
     max_rounds: int = 10,
     each_round: Callable[[], object] | None = None,
+    room: Room | None = None,
 ) -> Moved:
     """Move blocks of rows that belong together, then single rows, in rounds until little gains.
 
@@ -572,19 +598,22 @@ def improve(
         The limit.
     each_round : callable, optional
         Called after each round; true ends the search.
+    room : Room, optional
+        For the edges of the levels above.
     """
+    room = room or Room()
     value = objective(level, labels)
     history = [value]
     for _ in range(max_rounds):
         joined = renumbered(labels * len(blocks) + blocks)
         upper = np.empty(int(joined.max(initial=-1)) + 1, dtype=np.int64)
         upper[joined] = labels
-        coarse = aggregate(level, joined)
+        coarse = aggregate(level, joined, room)
         if fixed or not may_open:
             new = move(coarse, upper, may_open=False, may_empty=not fixed).labels[joined]
             new = move(level, new, may_open=False, may_empty=not fixed, order=order).labels
         else:
-            new = climb(level, climb(coarse, upper)[joined], order)
+            new = climb(level, climb(coarse, upper, room=room)[joined], order, room)
         new_value = objective(level, new)
         if new_value < value:
             labels = new
