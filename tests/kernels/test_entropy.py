@@ -194,6 +194,35 @@ def test_modules_as_nodes_have_the_objective_of_their_rows(seed):
     assert moved.history[-1] == pytest.approx(oracle.entropy(W, R, moved.labels[lower]), abs=1e-9)
 
 
+@pytest.mark.parametrize("pulls", [False, True])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_levels_that_share_their_memory_are_those_with_memory_of_their_own(seed, pulls):
+    rng, W, R, level, _ = problem(seed)
+    if pulls:
+        level = search.pulled_level(
+            sparse.csr_array(W), sparse.csr_array(np.triu(R, 1) + np.triu(R, 1).T)
+        )
+    room = search.Room()
+    for _ in range(3):  # from the rows up, three times
+        own = shared = level
+        for n_modules in (12, 8, 5, 2):
+            labels = search.renumbered(rng.integers(n_modules, size=own.n_nodes))
+            own, shared = search.aggregate(own, labels), search.aggregate(shared, labels, room)
+            for name in ("indptr", "near", "weight", "linked", "pull", "volume", "cut", "own"):
+                np.testing.assert_array_equal(getattr(shared, name), getattr(own, name))
+    assert not np.may_share_memory(shared.near, level.near)
+
+
+@pytest.mark.parametrize("only_single", [False, True])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_nodes_behind_a_fence_stay_there(seed, only_single):
+    rng, W, R, level, _ = problem(seed)
+    fence = rng.integers(3, size=16)
+    moved = search.move(level, np.arange(16), fence=fence, only_single=only_single)
+    assert len(set(moved.labels)) == len(set(zip(moved.labels, fence, strict=True))) < 16
+    assert moved.history[-1] == pytest.approx(oracle.entropy(W, R, moved.labels), abs=1e-9)
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_nodes_in_another_order_are_the_same_nodes(seed):
     rng, W, R, level, _ = problem(seed)

@@ -396,3 +396,13 @@ def test_the_given_graph_is_left_as_it_was():
     before = W.copy()
     fitted(W, affinity="precomputed")
     assert (before != W).nnz == 0
+
+
+def test_rows_are_shuffled_near_their_place():
+    from sidelight.models._structural_entropy import _shuffled_blocks
+
+    order = _shuffled_blocks(40_000, np.random.default_rng(0))
+    everyone = np.arange(40_000)
+    assert_array_equal(np.sort(order), everyone)
+    assert_array_equal(order // 16_384, everyone // 16_384)
+    assert (order // 512 != everyone // 512).mean() > 0.9

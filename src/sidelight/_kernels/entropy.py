@@ -26,7 +26,7 @@ from sidelight._kernels._jit import inlined, jit
 # COMMON is what the module has in common with the node that is tried, and zero in between.
 VOLUME, CUT, COST, COMMON = range(4)
 # So many modules, and what is known of them does not fit into the cache.
-MANY = 1 << 17
+MANY = 1 << 15
 AHEAD = 32  # nodes for which it is read ahead
 
 

@@ -251,6 +251,11 @@ def keep_nearest(products, square, first, k, n, limit, distance, place, picked):
     When there is no room for 16 more, only the k nearest stay: that is rare, and adding one takes
     no decision. Returns the number of candidates and the limit. distance, place: IN/OUT.
     """
+    any_near = False
+    for m in range(len(products)):  # mostly none
+        any_near |= products[m] + square < limit
+    if not any_near:
+        return n, limit
     for start in range(0, len(products), 16):
         some = products[start : start + 16]
         n_near = 0

@@ -122,18 +122,18 @@ def join_neighbors(neighbors: Neighbors, rule: Rule = "union") -> sparse.csr_arr
     )
     named.sort_indices()
     naming = named.T.tocsr()  # comes out sorted
+    small = np.int32 if 2 * named.nnz < 2**31 else np.int64
     named, naming = (
-        (g.indptr.astype(np.int64), g.indices.astype(np.int64), g.data) for g in (named, naming)
+        (g.indptr.astype(small, copy=False), g.indices.astype(small, copy=False), g.data)
+        for g in (named, naming)
     )
     both = rule == "mutual"
     count = np.empty(n, dtype=np.int64)
     kernels.count_joined(*named[:2], *naming[:2], both, count)
-    indptr = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
-    indices = np.empty(indptr[-1], dtype=np.int64)
-    data = np.empty(indptr[-1])
+    indptr = np.concatenate([[0], np.cumsum(count)]).astype(small)
+    indices, data = np.empty(indptr[-1], dtype=small), np.empty(indptr[-1])
     kernels.join_rows(*named, *naming, both, indptr, indices, data)
-    small = np.int32 if max(n, indptr[-1]) < 2**31 else np.int64
-    return sparse.csr_array((data, indices.astype(small), indptr.astype(small)), shape=(n, n))
+    return sparse.csr_array((data, indices, indptr), shape=(n, n))
 
 
 def gaussian_weights(distances: Floats, bandwidth: float) -> Floats:
@@ -158,8 +158,10 @@ def gaussian_weights(distances: Floats, bandwidth: float) -> Floats:
     """
     if not bandwidth > 0:
         raise DataError(f"bandwidth={bandwidth!r}; it is a distance, and has to be above zero.")
-    weights: Floats = np.exp(-((distances / bandwidth) ** 2))
-    return weights
+    weights: Floats = np.asarray(distances / bandwidth)
+    np.square(weights, out=weights)
+    np.negative(weights, out=weights)
+    return np.exp(weights, out=weights)
 
 
 def median_bandwidth(distances: Floats) -> float:
@@ -180,7 +182,9 @@ def median_bandwidth(distances: Floats) -> float:
     >>> median_bandwidth(np.array([0.0, 1.0, 2.0, 9.0]))
     2.0
     """
-    positive = distances[distances > 0]
+    positive = distances
+    if len(distances) and not distances.min() > 0:
+        positive = distances[distances > 0]
     return float(np.median(positive)) if len(positive) else 1.0
 
 

@@ -125,9 +125,9 @@ class _Lists(NamedTuple):
 
         n, d = rows.shape
         n_lists = max(1, min(int(4 * n**0.5), n // 40))
-        # 50 rows for each centre and ten iterations: more takes seconds and does not find more.
+        # 40 rows for each centre and five iterations: more takes seconds and does not find more.
         means = faiss.Kmeans(
-            d, n_lists, niter=10, seed=seed % 2**31, max_points_per_centroid=50,
+            d, n_lists, niter=5, seed=seed % 2**31, max_points_per_centroid=40,
             min_points_per_centroid=1,
         )  # fmt: skip
         means.train(rows)

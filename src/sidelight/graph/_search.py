@@ -343,9 +343,10 @@ def _equal_rows(rows: _Rows) -> tuple[Ints, Ints]:
     plain = np.ascontiguousarray(rows.X + 0.0)  # -0 becomes 0
     key = np.empty(n, dtype=np.uint64)
     kernels.hash_rows(plain.view(f"u{plain.itemsize}"), key)
-    _, first, group = np.unique(key, return_index=True, return_inverse=True)
-    if len(first) == n:
+    ascending = np.sort(key)
+    if (ascending[1:] != ascending[:-1]).all():  # mostly: all rows differ
         return everyone, everyone
+    _, first, group = np.unique(key, return_index=True, return_inverse=True)
     order = np.argsort(first)  # groups in the order of their first rows
     number = np.empty(len(first), dtype=np.int64)
     number[order] = np.arange(len(first))
@@ -383,8 +384,11 @@ def _search(
         rows.X, None if asked is None else asked.X, n_candidates, seed=seed, progress=progress
     )
     queries = rows if asked is None else asked
-    indices, distances = _by_distance(queries, rows, np.arange(len(candidates)), candidates, asked)
-    return _cut(rows, indices[:, :k], distances[:, :k])
+    indices, distances = (np.empty((len(candidates), k), dtype=t) for t in (np.int64, np.float64))
+    for some in _portions(np.arange(len(candidates)), n_candidates):
+        near, far = _by_distance(queries, rows, some, candidates[some], asked)
+        indices[some], distances[some] = near[:, :k], far[:, :k]
+    return _cut(rows, indices, distances)
 
 
 def _exact(
@@ -507,8 +511,11 @@ def _portions(rows: Ints, n_candidates: int) -> list[Ints]:
 def _by_distance(
     queries: _Rows, rows: _Rows, asked_rows: Ints, candidates: Ints, asked: _Rows | None
 ) -> tuple[Ints, Floats]:
-    """Candidates sorted by exact distance, then by number; the row itself and −1 go to the end."""
-    candidates = candidates.copy()
+    """Candidates sorted by exact distance, then by number; the row itself and −1 go to the end.
+
+    The candidates are sorted where they are.
+    """
+    candidates = np.ascontiguousarray(candidates)
     i = np.repeat(asked_rows, candidates.shape[1])
     j = candidates.ravel()
     missing = j < 0
@@ -533,15 +540,18 @@ def _indptr(counts: Ints) -> Ints:
 
 
 def _true_distances(rows: _Rows, distances: Floats) -> Floats:
-    return distances if rows.is_cosine else np.sqrt(distances)
+    """Distances from squared ones, in the same memory."""
+    return distances if rows.is_cosine else np.sqrt(distances, out=distances)
 
 
 def _cut(rows: _Rows, indices: Ints, distances: Floats) -> Neighbors:
     """Of a table with one line per row, what was found."""
-    found = np.isfinite(distances)
-    return Neighbors(
-        _indptr(found.sum(axis=1)), indices[found], _true_distances(rows, distances[found])
-    )
+    if np.isfinite(distances[:, -1]).all():  # the farthest of each row: nothing is missing
+        counts, indices, distances = np.full(*indices.shape), indices.ravel(), distances.ravel()
+    else:
+        found = np.isfinite(distances)
+        counts, indices, distances = found.sum(axis=1), indices[found], distances[found]
+    return Neighbors(_indptr(counts), indices, _true_distances(rows, distances))
 
 
 def _in_order(

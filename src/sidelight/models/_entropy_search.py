@@ -535,9 +535,7 @@ def aggregate(level: Level, labels: Ints, room: Room | None = None) -> Level:
     )  # fmt: skip
 
 
-def climb(
-    level: Level, labels: Ints, order: Ints | None = None, room: Room | None = None
-) -> Ints:
+def climb(level: Level, labels: Ints, order: Ints | None = None, room: Room | None = None) -> Ints:
     """Move nodes, then parts of modules, then parts of these, until nothing gains on any level.
 
     As in the Leiden algorithm, what moves on the next level are not whole modules but parts of
