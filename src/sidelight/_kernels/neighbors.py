@@ -164,18 +164,22 @@ def smallest(values, n, k):
 
 
 @bare
-def choose_lists(distance, guess, some, picked, probes):
+def choose_lists(distance, share, some, picked, probes):
     """The lists with the smallest distances, the very nearest first. probes: OUT.
 
-    Returns the distance of the last one. A guess of it (from a row nearby) saves time: only lists
-    up to 1.1 times as far are looked at, and more if these are too few. some, picked: scratch, for
-    each list.
+    Returns the distance of the last one, as a share of the mean distance of the first lists, which
+    are those nearest to the home. Its guess (from a row nearby) saves time: only lists up to 1.1
+    times as far are looked at, and more if these are too few. some, picked: scratch, for each list.
     """
     n_probes, n_some = len(probes), 0
-    if not guess > 0.0:
-        guess = np.float32(np.inf)
+    mean, n_first = np.float32(0.0), 0
+    for b in range(0, min(2 * n_probes, len(distance)), 4):  # a few of them will do
+        mean += distance[b]
+        n_first += 1
+    mean /= np.float32(n_first)
+    guess = share * mean
     while n_some < n_probes:
-        guess *= np.float32(1.1)
+        guess = guess * np.float32(1.1) if guess > 0.0 else np.float32(np.inf)
         n_some = 0
         for b in range(len(distance)):
             some[n_some], picked[n_some] = b, distance[b]
@@ -190,7 +194,7 @@ def choose_lists(distance, guess, some, picked, probes):
                 n_chosen += 1
                 if distance[b] < distance[probes[0]]:
                     probes[n_chosen - 1], probes[0] = probes[0], b
-    return limit
+    return limit / mean if mean > 0.0 else np.float32(0.0)
 
 
 @inlined
@@ -328,7 +332,7 @@ def scan_lists(
     for candidates); count (zeros) for each list and one more; turn for each probe.
     """
     (n, n_probes), k, n_lists = probes.shape, nearest.shape[1], len(first) - 1
-    reach, before, guess = around.shape[1], np.int64(-1), np.float32(0.0)
+    reach, before, share = around.shape[1], np.int64(-1), np.float32(0.0)
     for i in range(n):
         if home[i] != before:
             before = home[i]
@@ -336,7 +340,7 @@ def scan_lists(
                 for c in range(X.shape[1]):
                     centre_columns[c * reach + m] = centres[around[before, m], c]
         distances_to_list(X[i], centre_columns, products[0, :reach])
-        guess = choose_lists(products[0, :reach], guess, some, picked, probes[i])
+        share = choose_lists(products[0, :reach], share, some, picked, probes[i])
         for p in range(n_probes):
             probes[i, p] = around[before, probes[i, p]]
             count[probes[i, p] + 1] += p > 0
