@@ -6,20 +6,23 @@ import pytest
 from sidelight._kernels import neighbors as kernels
 
 
-@pytest.mark.parametrize("guess", [0.0, 1e-3, 5.0, 1e6])
+@pytest.mark.parametrize("farthest", [1, 40])  # all at a distance of zero, and with ties
+@pytest.mark.parametrize("guess", [0.0, 1e-3, 1.0, 1e6])
 @pytest.mark.parametrize("n_probes", [1, 7, 40])
-def test_the_nearest_lists_are_chosen_whatever_the_guess(guess, n_probes):
+def test_the_nearest_lists_are_chosen_whatever_the_guess(guess, n_probes, farthest):
     rng = np.random.default_rng(n_probes)
-    distance = rng.integers(40, size=40).astype(np.float32)  # with ties
+    distance = rng.integers(farthest, size=40).astype(np.float32)
     probes = np.empty(n_probes, dtype=np.int64)
-    limit = kernels.choose_lists(
+    share = kernels.choose_lists(
         distance, np.float32(guess), np.empty(40, dtype=np.int64), np.empty(40, dtype=np.float32),
         probes,
     )  # fmt: skip
     assert len(set(probes)) == n_probes
     assert sorted(distance[probes]) == sorted(distance)[:n_probes]
     assert distance[probes[0]] == distance.min()
-    assert limit == sorted(distance)[n_probes - 1]
+    mean = distance[: 2 * n_probes : 4].mean()
+    limit = sorted(distance)[n_probes - 1]
+    assert share == (pytest.approx(limit / mean) if mean > 0 else 0.0)
 
 
 @pytest.mark.parametrize("room", [0, 100])

@@ -10,12 +10,13 @@ from sidelight._kernels._jit import bare, inlined, jit
 
 
 @jit
-def hash_rows(X, key):
-    """Give equal rows equal keys. X: rows as unsigned integers; key: OUT."""
+def hash_rows(X, bits, key):
+    """Give equal rows equal keys, 0 and -0 being equal. bits: X as unsigned integers; key: OUT."""
     for i in range(X.shape[0]):
         h = np.uint64(1469598103934665603)
         for c in range(X.shape[1]):
-            h = (h ^ np.uint64(X[i, c])) * np.uint64(1099511628211)
+            value = np.uint64(bits[i, c]) if X[i, c] != 0.0 else np.uint64(0)
+            h = (h ^ value) * np.uint64(1099511628211)
             h ^= h >> np.uint64(29)
         key[i] = h
 

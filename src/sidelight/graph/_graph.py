@@ -65,16 +65,18 @@ def neighbor_graph(
     """
     if affinity == "precomputed":
         return check_graph(X)
-    found = nearest_neighbors(
-        X,
-        n_neighbors,
-        metric="cosine" if affinity == "cosine" else "euclidean",
-        ties=ties,
-        method=method,
-        random_state=random_state,
-        progress=progress,
+    graph = join_neighbors(
+        nearest_neighbors(
+            X,
+            n_neighbors,
+            metric="cosine" if affinity == "cosine" else "euclidean",
+            ties=ties,
+            method=method,
+            random_state=random_state,
+            progress=progress,
+        ),
+        rule,
     )
-    graph = join_neighbors(found, rule)
     if affinity == "cosine":
         graph.data = 1.0 - graph.data
         return _only_positive(graph)

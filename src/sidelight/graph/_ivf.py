@@ -67,7 +67,8 @@ def ivf_candidates(
         home = lists.home if queries is None else lists.nearest(asked)
         order = np.argsort(home, kind="stable")
         around, n_probes = lists.probes_needed(rows, asked, home, n_candidates, seed)
-        found = np.empty((len(asked), n_candidates), dtype=np.int64)
+        small = np.int32 if len(rows) < 2**31 else np.int64
+        found = np.empty((len(asked), n_candidates), dtype=small)
         for start in range(0, len(asked), _BATCH):
             part = order[start : start + _BATCH]
             found[part] = lists.search(asked[part], home[part], around, n_candidates, n_probes)
@@ -165,9 +166,7 @@ class _Lists(NamedTuple):
         import faiss
 
         chosen = np.sort(np.random.default_rng(seed).permutation(len(asked))[:_SAMPLE])
-        flat = faiss.IndexFlatL2(rows.shape[1])
-        flat.add(rows)
-        wanted = self.home[flat.search(np.ascontiguousarray(asked[chosen]), k)[1]]
+        wanted = self.home[faiss.knn(np.ascontiguousarray(asked[chosen]), rows, k)[1]]
         reach = _REACH
         while True:
             around = self.around(reach)

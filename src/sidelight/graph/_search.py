@@ -340,9 +340,8 @@ def _equal_rows(rows: _Rows) -> tuple[Ints, Ints]:
     everyone = np.arange(n)
     if sparse.issparse(rows.X):
         return everyone, everyone
-    plain = np.ascontiguousarray(rows.X + 0.0)  # -0 becomes 0
     key = np.empty(n, dtype=np.uint64)
-    kernels.hash_rows(plain.view(f"u{plain.itemsize}"), key)
+    kernels.hash_rows(rows.X, rows.X.view(f"u{rows.X.itemsize}"), key)
     ascending = np.sort(key)
     if (ascending[1:] != ascending[:-1]).all():  # mostly: all rows differ
         return everyone, everyone
@@ -352,7 +351,7 @@ def _equal_rows(rows: _Rows) -> tuple[Ints, Ints]:
     number[order] = np.arange(len(first))
     first, group = first[order], number[group]
     twins = np.flatnonzero(first[group] != everyone)
-    apart = twins[(plain[twins] != plain[first[group[twins]]]).any(axis=1)]
+    apart = twins[(rows.X[twins] != rows.X[first[group[twins]]]).any(axis=1)]
     group[apart] = len(first) + np.arange(len(apart))  # equal keys, different rows: by chance
     return group, np.append(first, apart)
 
@@ -384,9 +383,10 @@ def _search(
         rows.X, None if asked is None else asked.X, n_candidates, seed=seed, progress=progress
     )
     queries = rows if asked is None else asked
-    indices, distances = (np.empty((len(candidates), k), dtype=t) for t in (np.int64, np.float64))
+    indices = np.empty((len(candidates), k), dtype=np.int64)
+    distances = np.empty((len(candidates), k))
     for some in _portions(np.arange(len(candidates)), n_candidates):
-        near, far = _by_distance(queries, rows, some, candidates[some], asked)
+        near, far = _by_distance(queries, rows, some, candidates[some].astype(np.int64), asked)
         indices[some], distances[some] = near[:, :k], far[:, :k]
     return _cut(rows, indices, distances)
 

@@ -148,15 +148,16 @@ class EntropyGraphModel(SideClusterer):
             return
         self._fit_X = X
         self.n_neighbors_ = self._n_neighbors(n, n_classes)
-        found = nearest_neighbors(
-            X,
-            self.n_neighbors_,
-            metric="cosine" if self.affinity == "cosine" else "euclidean",
-            ties="keep" if self.neighbor_ties == "keep" else "lowest",
-            random_state=seed,
-            progress=lambda done, of: task.step(),
+        graph = join_neighbors(
+            nearest_neighbors(
+                X,
+                self.n_neighbors_,
+                metric="cosine" if self.affinity == "cosine" else "euclidean",
+                ties="keep" if self.neighbor_ties == "keep" else "lowest",
+                random_state=seed,
+                progress=lambda done, of: task.step(),
+            )
         )
-        graph = join_neighbors(found)
         if self.affinity == "gaussian":
             auto = self.bandwidth == "auto"
             self.bandwidth_ = median_bandwidth(graph.data) if auto else float(self.bandwidth)

@@ -137,8 +137,8 @@ def _both_graphs(data: sparse.csr_array, relation: sparse.csr_array) -> tuple[An
     if not relation.nnz:
         return (
             data.indptr.astype(np.int64),
-            data.indices.astype(np.int32),
-            data.data.astype(np.float64),
+            data.indices.astype(np.int32, copy=False),
+            data.data.astype(np.float64, copy=False),
             np.ones(data.nnz, dtype=np.bool_),
         )
     relation = sparse.csr_array(relation)

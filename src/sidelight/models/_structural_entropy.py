@@ -277,10 +277,13 @@ class StructuralEntropyClustering(EntropyGraphModel):
         side, seed, strengths, context = self._begin(X, y, side)
         relation = relation_graph(side, strengths, self.side_weight, expand=self.entailed == "each")
         level = search.first_level(self.graph_, *relation)
+        order = self._order_in_memory(level.n_nodes, seed)
+        if order is not None:
+            level = search.reordered(level, order)
         with Task(context, "search", self) as task:
-            found = self._search(level, relation.pairs, side, seed, task)
+            found = self._search(level, order, relation.pairs, side, seed, task)
         context.call_on_fit_task_end(estimator=self)
-        return self._publish_partition(level, found, side, seed)
+        return self._publish_partition(level, order, found, side, seed)
 
     # The search
 
@@ -293,13 +296,19 @@ class StructuralEntropyClustering(EntropyGraphModel):
     def _search(
         self,
         level: search.Level,
+        order: Ints | None,
         pairs: sparse.csr_array,
         side: SideInformation,
         seed: int,
         task: "Task",
     ) -> search.Moved:
-        """Start, then refine; with the history of the objective."""
+        """Start, then refine; with the history of the objective. Labels are those of nodes.
+
+        Nodes stand in the order given, or are the rows as they are.
+        """
         groups = np.asarray(side.groups())
+        if order is not None:
+            groups = groups[order]
         if not self.graph_.nnz or self._all_equal:
             labels = np.zeros_like(groups) if self._all_equal else search.renumbered(groups)
             if self.n_clusters is not None:
@@ -308,27 +317,25 @@ class StructuralEntropyClustering(EntropyGraphModel):
         begin = None
         if self.init is not None:
             begin = _given(self.init, self._fit_X_or_graph(), level.n_nodes)
+            begin = begin if order is None else begin[order]
+        turns = None
+        if order is None:
+            turns = np.random.default_rng(seed).permutation(level.n_nodes)
         room = search.Room()
-        if not self._is_large(level.n_nodes):
-            order = np.random.default_rng(seed).permutation(level.n_nodes)
-            starts = self._starts(level, pairs, groups, begin, order, room)
-            return self._refined(level, groups, starts, order, room, task)
-        # More time goes into waiting for memory than into sums: neighbours stand together, and rows
-        # stand in the order of a sweep.
-        turns = _shuffled_blocks(level.n_nodes, np.random.default_rng(seed))
-        near = nearby_order(self._fit_X, seed=seed)[turns]
-        level, groups = search.reordered(level, near), groups[near]
-        begin = None if begin is None else begin[near]
-        starts = self._starts(level, pairs, groups, begin, None, room)
-        found = self._refined(level, groups, starts, None, room, task)
-        labels = np.empty_like(found.labels)
-        labels[near] = found.labels
-        return found._replace(labels=labels)
+        starts = self._starts(level, pairs, groups, begin, turns, room)
+        return self._refined(level, groups, starts, turns, room, task)
 
-    def _is_large(self, n_samples: int) -> bool:
-        """Whether there are so many rows that their order in memory matters."""
+    def _order_in_memory(self, n_samples: int, seed: int) -> Ints | None:
+        """An order of many rows in which neighbours stand together; None: as they are.
+
+        The search for a partition of many rows spends more time on waiting for memory than on sums.
+        This is also the order of its sweeps, which has to be random to some degree.
+        """
         has_rows = self.affinity != "precomputed" and not sparse.issparse(self._fit_X)
-        return self._climbs and has_rows and n_samples > EXACT_ROWS
+        if not (self._climbs and has_rows and n_samples > EXACT_ROWS):
+            return None
+        turns = _shuffled_blocks(n_samples, np.random.default_rng(seed))
+        return nearby_order(self._fit_X, seed=seed)[turns]
 
     @property
     def _climbs(self) -> bool:
@@ -398,14 +405,23 @@ class StructuralEntropyClustering(EntropyGraphModel):
     # What is left after the fit
 
     def _publish_partition(
-        self, level: search.Level, found: search.Moved, side: SideInformation, seed: int
+        self,
+        level: search.Level,
+        order: Ints | None,
+        found: search.Moved,
+        side: SideInformation,
+        seed: int,
     ) -> Self:
-        labels = search.renumbered(found.labels)
-        order, names = name_clusters(side, labels, int(labels.max()) + 1)
-        number = np.empty(len(order), dtype=np.int64)
-        number[order] = np.arange(len(order))
+        labels = found.labels
+        if order is not None:
+            labels = np.empty_like(labels)
+            labels[order] = found.labels
+        labels = search.renumbered(labels)
+        ranked, names = name_clusters(side, labels, int(labels.max()) + 1)
+        number = np.empty(len(ranked), dtype=np.int64)
+        number[ranked] = np.arange(len(ranked))
         labels = number[labels]
-        modules = self._keep_modules(level, labels, len(names))
+        modules = self._keep_modules(level, labels if order is None else labels[order], len(names))
         objective = search.costs_sum(level, modules)
         # The search adds up gains; rounding must not make the last digit of the history rise.
         history = np.maximum.accumulate([objective, *found.history[-2::-1]])[::-1]
