@@ -326,11 +326,11 @@ def scan_lists(
     The lists are the ``probes.shape[1]`` with the nearest centres, of those around the home of the
     row; rows of a home stand together. All rows that look into a list do so one after the other,
     while it is in the cache; each into its own first, so that few rows come near enough later on.
-    nearest: OUT, the nearest first, -1 where missing. The others are
-    scratch: probes for the lists of each row; n_found (zeros), limit (infinity), distance and place
-    for its candidates, with room for 16 more than are wanted; shifted and products for two rows
-    (and the longest list, or the lists around one); centre_columns, some and picked for those (or
-    for candidates); count (zeros) for each list and one more; turn for each probe.
+    nearest: OUT, the nearest first, -1 where missing. The others are scratch: probes for the lists
+    of each row; n_found (zeros), limit (infinity), distance and place for its candidates, with room
+    for 16 more than are wanted; shifted and products for two rows (and the longest list, or the
+    lists around one); centre_columns, some and picked for those (or for candidates); count (zeros)
+    for each list and one more; turn for each probe.
     """
     (n, n_probes), k, n_lists = probes.shape, nearest.shape[1], len(first) - 1
     reach, before, share = around.shape[1], np.int64(-1), np.float32(0.0)

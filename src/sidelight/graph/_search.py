@@ -547,7 +547,8 @@ def _true_distances(rows: _Rows, distances: Floats) -> Floats:
 def _cut(rows: _Rows, indices: Ints, distances: Floats) -> Neighbors:
     """Of a table with one line per row, what was found."""
     if np.isfinite(distances[:, -1]).all():  # the farthest of each row: nothing is missing
-        counts, indices, distances = np.full(*indices.shape), indices.ravel(), distances.ravel()
+        counts = np.full(len(indices), indices.shape[1])
+        indices, distances = indices.ravel(), distances.ravel()
     else:
         found = np.isfinite(distances)
         counts, indices, distances = found.sum(axis=1), indices[found], distances[found]

@@ -476,7 +476,7 @@ def reordered(level: Level, order: Ints) -> Level:
 class Room:
     """Memory for the edges of levels, of which two are in use: one is read, the next is written.
 
-    Of many rows, memory that is taken anew for every level costs as much time as the sums do.
+    Of many rows, memory that is taken anew for every level can cost as much time as the sums do.
     """
 
     def __init__(self) -> None:
