@@ -205,11 +205,14 @@ def test_levels_that_share_their_memory_are_those_with_memory_of_their_own(seed,
     room = search.Room()
     for _ in range(3):  # from the rows up, three times
         own = shared = level
+        places = []
         for n_modules in (12, 8, 5, 2):
             labels = search.renumbered(rng.integers(n_modules, size=own.n_nodes))
             own, shared = search.aggregate(own, labels), search.aggregate(shared, labels, room)
             for name in ("indptr", "near", "weight", "linked", "pull", "volume", "cut", "own"):
                 np.testing.assert_array_equal(getattr(shared, name), getattr(own, name))
+            places.append(shared.near.ctypes.data)
+    assert places[0] == places[2] != places[1] == places[3]
     assert not np.may_share_memory(shared.near, level.near)
 
 
