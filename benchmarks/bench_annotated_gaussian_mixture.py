@@ -49,8 +49,8 @@ def search_of(annotation_model: str, accuracy: float | None) -> Any:
 
     def prepare(data: Rows) -> Any:
         from sidelight.blocks import as_blocks
-        from sidelight.models import _annotated_search as steps
-        from sidelight.models._annotations import Annotations
+        from sidelight.models._gaussian import search as steps
+        from sidelight.models._gaussian.statements import Annotations
 
         said = Annotations.of(data.side, 4, annotation_model, accuracy)
         problem = steps.Problem.of(as_blocks(data.X), 4, "spherical", said)

@@ -27,7 +27,7 @@ class Problem(NamedTuple):
 
 
 def dense(n: int) -> Problem:
-    from sidelight.models import _markov_chain as chains
+    from sidelight.models._markov import chain as chains
 
     X = make_blobs(n, D, K, random_state=0).X
     chain, _ = chains.dense_chain(X, NEIGHBORS, False)
@@ -35,7 +35,7 @@ def dense(n: int) -> Problem:
 
 
 def sparse(n: int) -> Problem:
-    from sidelight.models import _markov_chain as chains
+    from sidelight.models._markov import chain as chains
 
     sample = make_blobs(n, D, K, random_state=0)
     chain, _ = chains.sparse_chain(sample.X, NEIGHBORS, False, 0)
@@ -44,7 +44,7 @@ def sparse(n: int) -> Problem:
 
 
 def kernel(data: Problem, seed: int) -> Any:
-    from sidelight.models import _markov_chain as chains
+    from sidelight.models._markov import chain as chains
 
     return chains.dense_chain(data.X, NEIGHBORS, False)
 
@@ -58,7 +58,7 @@ def graph(data: Problem, seed: int) -> Any:
 def search(annealing_step: float | None, init: str) -> Any:
     def run(data: Problem, seed: int) -> Any:
         from sidelight.models import MarkovAggregation
-        from sidelight.models import _markov_search as parts
+        from sidelight.models._markov import search as parts
 
         model = MarkovAggregation(K, annealing_step=annealing_step)
         rng = np.random.default_rng(seed)

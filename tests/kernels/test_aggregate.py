@@ -6,8 +6,8 @@ from scipy import sparse
 
 import oracles_markov_aggregation as oracle
 from sidelight._kernels import aggregate as kernels
-from sidelight.models import _markov_chain as chains
-from sidelight.models import _markov_search as search
+from sidelight.models._markov import chain as chains
+from sidelight.models._markov import search as search
 from sidelight.side import SideInformation
 
 BETAS = [0.0, 0.25, 0.5, 0.75, 1.0]

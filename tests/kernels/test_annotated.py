@@ -10,8 +10,8 @@ from oracles_annotated import annotated_objective
 from sidelight._kernels import annotated as kernels
 from sidelight._kernels import annotated_moves as moves
 from sidelight.blocks import as_blocks
-from sidelight.models._annotated_search import Problem, _Search, kmeans, start_centers
-from sidelight.models._annotations import Annotations
+from sidelight.models._gaussian.search import Problem, _Search, kmeans, start_centers
+from sidelight.models._gaussian.statements import Annotations
 from sidelight.side import SideInformation
 
 

@@ -6,8 +6,8 @@ from scipy import sparse
 
 import oracles_structural_entropy as oracle
 from sidelight._kernels import entropy
-from sidelight.models import _entropy_search as search
-from sidelight.models._relation import Relation, Strengths, relation_graph
+from sidelight.models._entropy import search as search
+from sidelight.models._entropy.statements import Relation, Strengths, relation_graph
 from sidelight.side import SideInformation
 
 SEEDS = range(12)
@@ -108,7 +108,7 @@ def test_merging_takes_the_best_pair_of_all_each_time(seed, must_first):
     _, W, R, level, relation = problem(seed, n=12)
     edges = None
     if must_first:
-        from sidelight.models._structural_entropy import _edge_relation
+        from sidelight.models._entropy.clustering import _edge_relation
 
         edges = _edge_relation(level, relation.pairs, np.arange(12))
     labels = search.merge(level, relation=edges)

@@ -16,8 +16,8 @@ from sidelight import AnnotatedGaussianMixture, SideInformation
 from sidelight.blocks import as_blocks
 from sidelight.datasets import make_gaussian_mixture
 from sidelight.exceptions import DataError, SideInformationError, SidelightError
-from sidelight.models import _annotated_search as steps
-from sidelight.models._annotations import Annotations
+from sidelight.models._gaussian import search as steps
+from sidelight.models._gaussian.statements import Annotations
 from sidelight.side import sample_labels, sample_pairs
 
 QUICK = {"n_init": 3, "n_generations": 1, "random_state": 0}

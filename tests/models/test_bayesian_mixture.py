@@ -18,8 +18,8 @@ from sidelight import BayesianMixture, SideInformation
 from sidelight.blocks import as_blocks, threads
 from sidelight.datasets import make_blobs, make_merged_gaussians, make_two_views
 from sidelight.exceptions import DataError
-from sidelight.models import _bayesian_run as steps
-from sidelight.models._bayesian_start import from_labels
+from sidelight.models._bayesian import run as steps
+from sidelight.models._bayesian.start import from_labels
 from sidelight.side import sample_labels, sample_pairs
 
 
@@ -593,7 +593,7 @@ def test_start_that_is_no_start_is_refused():
 
 
 def test_large_data_start_from_a_sample_with_the_labelled_rows(monkeypatch):
-    from sidelight.models import _bayesian_start
+    from sidelight.models._bayesian import start as _bayesian_start
 
     truth = np.arange(2000) % 4
     X = 9.0 * np.array([[0, 0], [0, 1], [1, 0], [1, 1]])[truth]

@@ -15,11 +15,11 @@ from oracles_bayesian_mixture import pair_strengths, statement_cost
 from sidelight import BayesianMixture, SideInformation
 from sidelight.blocks import BLOCK_ROWS, as_blocks, threads
 from sidelight.exceptions import DataError
-from sidelight.models import _bayesian_stochastic as stochastic
-from sidelight.models._bayesian_run import memberships
-from sidelight.models._bayesian_stochastic import Averages, StepSizes, batches
-from sidelight.models._bayesian_stream import Groups, Shares
-from sidelight.models._couplings import Couplings, SomeCouplings, Strength
+from sidelight.models._bayesian import stochastic as stochastic
+from sidelight.models._bayesian.run import memberships
+from sidelight.models._bayesian.statements import Couplings, SomeCouplings, Strength
+from sidelight.models._bayesian.stochastic import Averages, StepSizes, batches
+from sidelight.models._bayesian.stream import Groups, Shares
 from sidelight.side import sample_labels
 from strategies import sides
 

@@ -37,8 +37,9 @@ from sidelight.blocks import (
     n_threads,
 )
 from sidelight.exceptions import WorkersLostError
-from sidelight.models import _annotated_search, _restarts
-from sidelight.models._restarts import Deadline, elsewhere
+from sidelight.models import _fitting
+from sidelight.models._fitting import Deadline, elsewhere
+from sidelight.models._gaussian import search as annotated_search
 
 N = 4 * BLOCK_ROWS + 77
 MODELS = {
@@ -110,7 +111,7 @@ def client():
 def nobody_connected():
     """Restarts as if there were no cluster."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_restarts, "active_client", lambda: None)
+        patch.setattr(_fitting, "active_client", lambda: None)
         yield
 
 
@@ -365,7 +366,7 @@ def test_members_of_a_population_are_made_on_the_workers_and_give_the_same(clien
 
     sent = []
     scatter = client.scatter
-    monkeypatch.setattr(_annotated_search, "improve", not_here)
+    monkeypatch.setattr(annotated_search, "improve", not_here)
     monkeypatch.setattr(client, "scatter", lambda *a, **k: sent.append(a) or scatter(*a, **k))
     there = clone(model).fit(X, y)
     assert len(sent) == 2  # the data and the problem, once for three rounds of jobs
@@ -385,7 +386,7 @@ def test_the_time_of_a_search_ends_on_the_workers_too(client):
 
 def test_a_deadline_travels_as_the_time_that_is_left(monkeypatch):
     clock = [1000.0]
-    monkeypatch.setattr(_restarts.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(_fitting.time, "monotonic", lambda: clock[0])
     on_its_way = pickle.dumps(Deadline(1007.0))
     clock[0] = 5.0  # another machine
     assert pickle.loads(on_its_way) == 12.0

@@ -10,7 +10,7 @@ from scipy.special import softmax
 from oracles_bayesian_mixture import pair_strengths, statement_cost
 from sidelight import SideInformation
 from sidelight.exceptions import SideInformationError
-from sidelight.models._couplings import Couplings, Strength
+from sidelight.models._bayesian.statements import Couplings, Strength
 from strategies import sides
 
 STRENGTHS = [(2.0, 0.5), (1.0, 0.0), (0.0, 3.0), ({None: 1.0, "ann": 0.3, "bob": 4.0}, 0.7)]

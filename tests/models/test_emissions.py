@@ -9,7 +9,7 @@ import oracles_bayesian_mixture as oracles
 from sidelight.blocks import as_blocks
 from sidelight.exceptions import DataError
 from sidelight.models._emissions import EMISSIONS
-from sidelight.models._emissions._emission import dense_parts
+from sidelight.models._emissions.emission import dense_parts
 
 D, T = 3, 4
 GAUSSIANS = ("gaussian", "gaussian_diag")

@@ -12,9 +12,9 @@ from sidelight import MarkovAggregation, SideInformation
 from sidelight.blocks import threads
 from sidelight.datasets import make_concentric_circles
 from sidelight.exceptions import DataError, SideInformationError
-from sidelight.models import _markov_chain as chains
-from sidelight.models import _markov_search as search
-from sidelight.models import _markov_starts as starts
+from sidelight.models._markov import chain as chains
+from sidelight.models._markov import search as search
+from sidelight.models._markov import starts as starts
 from sidelight.side import sample_labels, sample_pairs
 
 

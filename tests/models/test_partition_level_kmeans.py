@@ -16,10 +16,10 @@ from oracles import partition_level_objective
 from sidelight import PartitionLevelKMeans, SideInformation
 from sidelight.blocks import as_blocks, threads
 from sidelight.exceptions import DataError, SideInformationError, UnsupportedStatementError
-from sidelight.models import _partition_level_run as steps
 from sidelight.models._centers import random_rows
-from sidelight.models._partition_level_kmeans import _from_labels, _Plan, _start
-from sidelight.models._statements import CannotLinks, LabelTable
+from sidelight.models._kmeans import run as steps
+from sidelight.models._kmeans.partition_level import _from_labels, _Plan, _start
+from sidelight.models._kmeans.statements import CannotLinks, LabelTable
 
 
 def blobs(n=200, d=3, n_classes=4, scale=1.5, seed=0):

@@ -273,7 +273,7 @@ def test_a_fitted_model_pickles():
 
 
 def test_many_rows_are_searched_without_merging(monkeypatch):
-    import sidelight.models._structural_entropy as module
+    import sidelight.models._entropy.clustering as module
 
     monkeypatch.setattr(module, "EXACT_ROWS", 50)
     monkeypatch.setattr(StructuralEntropyClustering, "_merged", None)
@@ -384,7 +384,7 @@ def test_paper_mode_refuses_to_expand_too_many_pairs():
 
 
 def test_a_label_for_every_row_is_refused_beyond_reason(monkeypatch):
-    import sidelight.models._relation as relation
+    import sidelight.models._entropy.statements as relation
 
     monkeypatch.setattr(relation, "MOST_GROUP_PAIRS", 100)
     with pytest.raises(SideInformationError, match="40 groups of rows have different labels"):
@@ -399,7 +399,7 @@ def test_the_given_graph_is_left_as_it_was():
 
 
 def test_rows_are_shuffled_near_their_place():
-    from sidelight.models._structural_entropy import _shuffled_blocks
+    from sidelight.models._entropy.clustering import _shuffled_blocks
 
     order = _shuffled_blocks(40_000, np.random.default_rng(0))
     everyone = np.arange(40_000)

@@ -6,16 +6,16 @@ from scipy import sparse
 
 import oracles_structural_entropy
 import oracles_tree as oracle
-from sidelight.models import _entropy_search as search
-from sidelight.models import _tree_search as trees
-from sidelight.models._relation import (
+from sidelight.models._entropy import search as search
+from sidelight.models._entropy import tree_search as trees
+from sidelight.models._entropy.statements import (
     Relation,
     Strengths,
     exceptions,
     relation_graph,
     stated_pairs,
 )
-from sidelight.models._structural_entropy_tree import _with_self_loops
+from sidelight.models._entropy.tree import _with_self_loops
 from sidelight.side import SideInformation
 
 SEEDS = range(8)

@@ -10,8 +10,8 @@ from typing import Any
 
 from sidelight.blocks import Blocks
 from sidelight.exceptions import DataError
-from sidelight.models._emissions._categorical import Categorical
-from sidelight.models._emissions._emission import (
+from sidelight.models._emissions.categorical import Categorical
+from sidelight.models._emissions.emission import (
     Emission,
     Posterior,
     Rows,
@@ -19,11 +19,11 @@ from sidelight.models._emissions._emission import (
     check_sparse,
     of_components,
 )
-from sidelight.models._emissions._gaussian import Gaussian
-from sidelight.models._emissions._gaussian_diag import GaussianDiag
-from sidelight.models._emissions._mixed import Mixed, check_columns, read_columns
-from sidelight.models._emissions._multinomial import Multinomial
-from sidelight.models._emissions._poisson import Poisson
+from sidelight.models._emissions.gaussian import Gaussian
+from sidelight.models._emissions.gaussian_diag import GaussianDiag
+from sidelight.models._emissions.mixed import Mixed, check_columns, read_columns
+from sidelight.models._emissions.multinomial import Multinomial
+from sidelight.models._emissions.poisson import Poisson
 
 EMISSIONS: dict[str, type[Emission]] = {
     "categorical": Categorical,

@@ -11,7 +11,7 @@ from scipy import sparse
 from sidelight.blocks import Block, Blocks, CSRRows
 from sidelight.exceptions import DataError
 from sidelight.models._centers import as_dense, as_matrix
-from sidelight.models._emissions._emission import Emission, Posterior, Rows, Statistics, n_rows
+from sidelight.models._emissions.emission import Emission, Posterior, Rows, Statistics, n_rows
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -10,7 +10,7 @@ from scipy import sparse
 from sidelight._kernels import counts as kernels
 from sidelight.blocks import Block, Blocks, CSRRows
 from sidelight.models._centers import as_matrix
-from sidelight.models._emissions._emission import Emission, Rows, Statistics
+from sidelight.models._emissions.emission import Emission, Rows, Statistics
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -45,14 +45,10 @@ from sidelight._validation import (
     prepare,
 )
 from sidelight.exceptions import DataError
-from sidelight.models import _markov_chain as chains
-from sidelight.models import _markov_starts as starts
-from sidelight.models._base import (
-    SideClusterer,
-    name_clusters,
-    number_of_clusters,
-)
-from sidelight.models._markov_search import (
+from sidelight.models._base import SideClusterer
+from sidelight.models._markov import chain as chains
+from sidelight.models._markov import starts as starts
+from sidelight.models._markov.search import (
     Run,
     State,
     Units,
@@ -63,6 +59,7 @@ from sidelight.models._markov_search import (
     run,
     soft_units,
 )
+from sidelight.models._naming import name_clusters, number_of_clusters
 from sidelight.side import SideInformation
 
 Floats = NDArray[np.float64]

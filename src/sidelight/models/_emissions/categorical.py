@@ -17,10 +17,10 @@ from scipy import sparse
 from sidelight._kernels import counts as kernels
 from sidelight.blocks import Block, Blocks, CSRRows
 from sidelight.exceptions import DataError
-from sidelight.models._emissions import _dirichlet
-from sidelight.models._emissions._counts import linear_density, weighted_counts
-from sidelight.models._emissions._dirichlet import Dirichlets
-from sidelight.models._emissions._emission import (
+from sidelight.models._emissions import dirichlet
+from sidelight.models._emissions.counts import linear_density, weighted_counts
+from sidelight.models._emissions.dirichlet import Dirichlets
+from sidelight.models._emissions.emission import (
     Emission,
     Rows,
     Statistics,
@@ -60,7 +60,7 @@ class Categorical(Emission):
             lambda block, _: whole.statistics(block.X, np.ones((1, len(block.X)))), None
         )[1][0]
         shares = counts / rows.n_samples
-        stacked = np.tile(a * _dirichlet.from_shares(shares, starts[:-1]), (n_components, 1))
+        stacked = np.tile(a * dirichlet.from_shares(shares, starts[:-1]), (n_components, 1))
         return cls(categories, starts, shares, Dirichlets(stacked))
 
     @property
@@ -85,21 +85,21 @@ class Categorical(Emission):
 
     def log_density(self, X: Rows, posterior: Dirichlets) -> Floats:
         """Sum over columns of E log theta of the row's category."""
-        slope = _dirichlet.expected_log(posterior, self.starts[:-1])
+        slope = dirichlet.expected_log(posterior, self.starts[:-1])
         constant = np.zeros(len(slope))
         return linear_density(self._entries(X), self._places, slope, constant, has_total=False)
 
     def divergence_between(self, q: Dirichlets, p: Dirichlets) -> Floats:
         """KL(q || p) of each pair, summed over the columns."""
-        return _dirichlet.divergence(q, p, self.starts[:-1])
+        return dirichlet.divergence(q, p, self.starts[:-1])
 
     def symmetric_divergence(self, posterior: Dirichlets) -> Floats:
         """KL in both directions, of every pair of components."""
-        return _dirichlet.symmetric_divergence(posterior, self.starts[:-1])
+        return dirichlet.symmetric_divergence(posterior, self.starts[:-1])
 
     def parameters(self, posterior: Dirichlets) -> dict[str, Any]:
         """Expected probabilities, one array (T, categories) per column, and the categories."""
-        shares = _dirichlet.mean(posterior, self.starts[:-1])
+        shares = dirichlet.mean(posterior, self.starts[:-1])
         inside = self.starts[1:-1]
         return {
             "probabilities": np.split(shares, inside, axis=1),

@@ -50,8 +50,8 @@ from sidelight._validation import (
 )
 from sidelight.blocks import Block, Blocks, RowEntries, as_blocks, is_dask, one_blas_thread
 from sidelight.exceptions import DataError
-from sidelight.models._base import SideClusterer, name_clusters
-from sidelight.models._bayesian_run import (
+from sidelight.models._base import SideClusterer
+from sidelight.models._bayesian.run import (
     Problem,
     Run,
     Start,
@@ -63,19 +63,20 @@ from sidelight.models._bayesian_run import (
     run,
     stick_breaking,
 )
-from sidelight.models._bayesian_start import (
+from sidelight.models._bayesian.start import (
     check_readable,
     from_centers,
     from_labels,
     from_model,
     start_centers,
 )
-from sidelight.models._bayesian_stochastic import StepSizes, run_stochastic
-from sidelight.models._bayesian_stream import Arrival, Stream, advance
+from sidelight.models._bayesian.statements import Couplings, Strength
+from sidelight.models._bayesian.stochastic import StepSizes, run_stochastic
+from sidelight.models._bayesian.stream import Arrival, Stream, advance
 from sidelight.models._centers import cluster_sizes
-from sidelight.models._couplings import Couplings, Strength
 from sidelight.models._emissions import EMISSIONS, Emission, make, of_components
-from sidelight.models._restarts import elsewhere
+from sidelight.models._fitting import elsewhere
+from sidelight.models._naming import name_clusters
 from sidelight.side import SideInformation
 
 Floats = NDArray[np.float64]

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sidelight.blocks import Blocks
-from sidelight.models._emissions import _dirichlet
-from sidelight.models._emissions._counts import CountColumns, OfCounts, roots
-from sidelight.models._emissions._dirichlet import Dirichlets
-from sidelight.models._emissions._emission import (
+from sidelight.models._emissions import dirichlet
+from sidelight.models._emissions.counts import CountColumns, OfCounts, roots
+from sidelight.models._emissions.dirichlet import Dirichlets
+from sidelight.models._emissions.emission import (
     Rows,
     Statistics,
     read_numbers,
@@ -45,7 +45,7 @@ class Multinomial(OfCounts):
         a = read_numbers(given.get("concentration", 1.0), "concentration", rows.n_features)
         a = a[columns.kept]
         if np.ndim(given.get("concentration", 1.0)) == 0:
-            a = a * _dirichlet.from_shares(columns.shares, _one_start(columns))
+            a = a * dirichlet.from_shares(columns.shares, _one_start(columns))
         return cls(columns, Dirichlets(np.tile(a, (n_components, 1))))
 
     @property
@@ -58,21 +58,21 @@ class Multinomial(OfCounts):
 
     def log_density(self, X: Rows, posterior: Dirichlets) -> Floats:
         """Sum of x_j E log theta_kj, and the multinomial coefficient."""
-        slope = _dirichlet.expected_log(posterior, self._starts)
+        slope = dirichlet.expected_log(posterior, self._starts)
         return self.columns.log_density(X, slope, np.zeros(len(slope)), has_total=True)
 
     def divergence_between(self, q: Dirichlets, p: Dirichlets) -> Floats:
         """KL(q || p) of each pair."""
-        return _dirichlet.divergence(q, p, self._starts)
+        return dirichlet.divergence(q, p, self._starts)
 
     def symmetric_divergence(self, posterior: Dirichlets) -> Floats:
         """KL in both directions, of every pair of components."""
-        return _dirichlet.symmetric_divergence(posterior, self._starts)
+        return dirichlet.symmetric_divergence(posterior, self._starts)
 
     def parameters(self, posterior: Dirichlets) -> dict[str, Floats]:
         """Expected probabilities of the columns; 0 for columns without a count."""
         shares = np.zeros((len(posterior.concentration), len(self.columns.sums)))
-        shares[:, self.columns.kept] = _dirichlet.mean(posterior, self._starts)
+        shares[:, self.columns.kept] = dirichlet.mean(posterior, self._starts)
         return {"probabilities": shares}
 
     def coordinates(self, X: Rows) -> Any:

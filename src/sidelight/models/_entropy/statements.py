@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sidelight.exceptions import SideInformationError
-from sidelight.models._entropy_search import Ties
+from sidelight.models._entropy.search import Ties
 from sidelight.side import CANNOT, LABEL, MUST, NOT_LABEL, SideInformation, Statements
 
 Floats = NDArray[np.float64]

@@ -13,7 +13,7 @@ same as a larger cut,
 
     H(data) + price H(modules) = - sum ... - sum_X (g_X + price V_X) / V log2(V_X / V),
 
-and so every operation of `_entropy_search` minimises it on a level whose cuts are `priced`.
+and so every operation of `search` minimises it on a level whose cuts are `priced`.
 
 In L itself a cannot-link is a negative weight g'_X, which counts the more the smaller its module
 is, without end; and the pairs that follow from m statements are m² where these chain. So L has its
@@ -28,8 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight._kernels import entropy_tree
-from sidelight.models import _entropy_search as search
-from sidelight.models._entropy_search import Level
+from sidelight.models._entropy import search as search
+from sidelight.models._entropy.search import Level
 from sidelight.tree import ends
 
 Floats = NDArray[np.float64]

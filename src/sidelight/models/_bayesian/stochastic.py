@@ -21,7 +21,7 @@ from scipy.special import softmax
 
 from sidelight._kernels import bayesian_mixture as kernels
 from sidelight.blocks import BLOCK_ROWS, Block, Blocks, RowEntries, as_blocks
-from sidelight.models._bayesian_run import (
+from sidelight.models._bayesian.run import (
     Problem,
     Run,
     Start,
@@ -35,7 +35,7 @@ from sidelight.models._bayesian_run import (
     update,
     with_near,
 )
-from sidelight.models._couplings import Couplings, SomeCouplings
+from sidelight.models._bayesian.statements import Couplings, SomeCouplings
 from sidelight.models._emissions import Emission, Statistics
 
 Floats = NDArray[np.float64]

@@ -21,9 +21,9 @@ from sidelight._kernels import annotated_moves as moves
 from sidelight._kernels.hard_gaussian import assign_likeliest
 from sidelight._work import count_work
 from sidelight.blocks import Block, Blocks, RowEntries, one_blas_thread, threads
-from sidelight.models._annotations import BETA, LONGEST_CHAIN, Annotations
 from sidelight.models._centers import Centers, as_dense, costliest, plus_plus
-from sidelight.models._restarts import Deadline, elsewhere
+from sidelight.models._fitting import Deadline, elsewhere
+from sidelight.models._gaussian.statements import BETA, LONGEST_CHAIN, Annotations
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
 from sidelight.blocks import Blocks
-from sidelight.models._emissions._counts import CountColumns, OfCounts, roots
-from sidelight.models._emissions._emission import (
+from sidelight.models._emissions.counts import CountColumns, OfCounts, roots
+from sidelight.models._emissions.emission import (
     Rows,
     Statistics,
     read_numbers,

@@ -46,7 +46,10 @@ from sidelight._kernels.hard_gaussian import densities
 from sidelight._validation import Integral, Interval, Real, StrOptions, check_x, prepare
 from sidelight.blocks import Block, Blocks, as_blocks, is_dask, one_blas_thread
 from sidelight.exceptions import DataError, SidelightError
-from sidelight.models._annotated_search import (
+from sidelight.models._base import SideClusterer
+from sidelight.models._centers import as_dense, cluster_sizes
+from sidelight.models._fitting import Deadline
+from sidelight.models._gaussian.search import (
     EVERY_ROW_UP_TO,
     Found,
     Plan,
@@ -55,16 +58,8 @@ from sidelight.models._annotated_search import (
     polish,
     search,
 )
-from sidelight.models._annotations import Annotations, LabelsOfSome, statement_errors, weigh
-from sidelight.models._base import (
-    SideClusterer,
-    _as_array,
-    _new_names,
-    first_rows,
-    number_of_clusters,
-)
-from sidelight.models._centers import as_dense, cluster_sizes
-from sidelight.models._restarts import Deadline
+from sidelight.models._gaussian.statements import Annotations, LabelsOfSome, statement_errors, weigh
+from sidelight.models._naming import first_rows, names_array, new_names, number_of_clusters
 from sidelight.side import UNSURE, SideInformation
 
 Floats = NDArray[np.float64]
@@ -482,8 +477,8 @@ def _name_clusters(
     names = [side.classes[c] for c in said.column_class[lead]]
     by_first_row = np.argsort(first_rows(labels, n_clusters, len(present)), kind="stable")
     order += [int(k) for k in by_first_row[: len(present)] if k not in order]
-    names += _new_names(side.classes, len(order) - len(names))
-    return np.array(order, dtype=np.int64), _as_array(names)
+    names += new_names(side.classes, len(order) - len(names))
+    return np.array(order, dtype=np.int64), names_array(names)
 
 
 def _log_densities(rows: Blocks, means: Floats, variances: Floats) -> Floats:

@@ -14,7 +14,7 @@ from scipy.special import betaln, digamma, gammaln, logsumexp, softmax
 
 from sidelight._kernels import bayesian_mixture as kernels
 from sidelight.blocks import Block, Blocks, RowEntries
-from sidelight.models._couplings import Couplings, SomeCouplings
+from sidelight.models._bayesian.statements import Couplings, SomeCouplings
 from sidelight.models._emissions import Emission, Posterior, Statistics
 
 Floats = NDArray[np.float64]

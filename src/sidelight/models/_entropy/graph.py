@@ -26,9 +26,10 @@ from sidelight.graph import (
     pair_distances,
     query_neighbors,
 )
-from sidelight.models import _entropy_search as search
-from sidelight.models._base import SideClusterer, labelled_classes
-from sidelight.models._relation import Strengths
+from sidelight.models._base import SideClusterer
+from sidelight.models._entropy import search as search
+from sidelight.models._entropy.statements import Strengths
+from sidelight.models._naming import labelled_classes
 from sidelight.side import SideInformation
 
 Floats = NDArray[np.float64]

@@ -16,7 +16,7 @@ from scipy.special import digamma, gammaln
 from sidelight._kernels import bayesian_mixture as kernels
 from sidelight.blocks import Blocks
 from sidelight.exceptions import DataError
-from sidelight.models._emissions._emission import (
+from sidelight.models._emissions.emission import (
     OfSpread,
     Posterior,
     Rows,

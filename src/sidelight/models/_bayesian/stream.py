@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.blocks import as_blocks
-from sidelight.models._bayesian_run import (
+from sidelight.models._bayesian.run import (
     Problem,
     Run,
     Theta,
@@ -19,8 +19,8 @@ from sidelight.models._bayesian_run import (
     expected,
     potential_between,
 )
-from sidelight.models._bayesian_stochastic import Averages, StepSizes, of_batch, shares_alone
-from sidelight.models._couplings import Couplings, Memory, SomeCouplings, Strength, nats
+from sidelight.models._bayesian.statements import Couplings, Memory, SomeCouplings, Strength, nats
+from sidelight.models._bayesian.stochastic import Averages, StepSizes, of_batch, shares_alone
 from sidelight.side import LABEL, NOT_LABEL, SideInformation
 
 Floats = NDArray[np.float64]

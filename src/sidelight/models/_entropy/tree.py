@@ -44,17 +44,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from sidelight._validation import Integral, Interval, Real, StrOptions
 from sidelight.exceptions import DataError
-from sidelight.models import _entropy_search as search
-from sidelight.models import _tree_search as trees
-from sidelight.models._base import name_clusters
-from sidelight.models._entropy_graph import EntropyGraphModel, Task
-from sidelight.models._relation import (
+from sidelight.models._entropy import search as search
+from sidelight.models._entropy import tree_search as trees
+from sidelight.models._entropy.graph import EntropyGraphModel, Task
+from sidelight.models._entropy.statements import (
     Relation,
     Strengths,
     exceptions,
     relation_graph,
     stated_relation,
 )
+from sidelight.models._naming import name_clusters
 from sidelight.side import SideInformation
 from sidelight.tree import ClusterTree
 

@@ -13,9 +13,9 @@ from sidelight._kernels import bayesian_mixture as kernels
 from sidelight._validation import name_rows
 from sidelight.blocks import Block, Blocks, as_blocks
 from sidelight.exceptions import DataError
-from sidelight.models._bayesian_run import Start
+from sidelight.models._bayesian.run import Start
 from sidelight.models._emissions import Emission, check_sparse
-from sidelight.models._partition_level_kmeans import PartitionLevelKMeans
+from sidelight.models._kmeans.partition_level import PartitionLevelKMeans
 from sidelight.side import LABEL, SideInformation
 
 Floats = NDArray[np.float64]

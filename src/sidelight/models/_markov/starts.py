@@ -9,8 +9,8 @@ from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
 from sidelight._kernels import aggregate as kernels
-from sidelight.models._markov_chain import CSR, Chain
-from sidelight.models._markov_search import State, Units, joint_with, no_statements, prices, run
+from sidelight.models._markov.chain import CSR, Chain
+from sidelight.models._markov.search import State, Units, joint_with, no_statements, prices, run
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -12,7 +12,7 @@ from scipy.sparse import csgraph
 from scipy.special import gammaln, logsumexp, xlogy
 
 from sidelight._kernels import annotated as kernels
-from sidelight.models._base import leading_vocabulary
+from sidelight.models._naming import leading_vocabulary
 from sidelight.side import CANNOT, LABEL, MUST, NOT_LABEL, SideInformation, Statements
 
 Floats = NDArray[np.float64]

@@ -47,14 +47,10 @@ from sidelight._validation import (
 )
 from sidelight.blocks import RowEntries, as_blocks, is_dask, one_blas_thread
 from sidelight.exceptions import DataError
-from sidelight.models._base import (
-    SideClusterer,
-    leading_vocabulary,
-    name_clusters,
-    number_of_clusters,
-)
+from sidelight.models._base import SideClusterer
 from sidelight.models._centers import as_dense, cluster_sizes, draw, plus_plus, random_rows
-from sidelight.models._partition_level_run import (
+from sidelight.models._fitting import elsewhere
+from sidelight.models._kmeans.run import (
     Problem,
     Run,
     State,
@@ -66,8 +62,8 @@ from sidelight.models._partition_level_run import (
     spread,
     update,
 )
-from sidelight.models._restarts import elsewhere
-from sidelight.models._statements import CannotLinks, LabelTable
+from sidelight.models._kmeans.statements import CannotLinks, LabelTable
+from sidelight.models._naming import leading_vocabulary, name_clusters, number_of_clusters
 from sidelight.side import SideInformation
 
 Ints = NDArray[np.int64]

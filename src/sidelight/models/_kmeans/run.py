@@ -23,7 +23,7 @@ from sidelight.models._centers import (
     cluster_sizes,
     costliest,
 )
-from sidelight.models._statements import CannotLinks, LabelTable
+from sidelight.models._kmeans.statements import CannotLinks, LabelTable
 from sidelight.side import SideInformation
 
 Floats = NDArray[np.float64]

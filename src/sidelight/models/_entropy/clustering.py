@@ -47,10 +47,10 @@ from sidelight._validation import (
 from sidelight.exceptions import DataError
 from sidelight.graph import EXACT_ROWS
 from sidelight.graph._ivf import nearby_order
-from sidelight.models import _entropy_search as search
-from sidelight.models._base import labelled_classes, name_clusters
-from sidelight.models._entropy_graph import EntropyGraphModel, Task
-from sidelight.models._relation import relation_graph
+from sidelight.models._entropy import search as search
+from sidelight.models._entropy.graph import EntropyGraphModel, Task
+from sidelight.models._entropy.statements import relation_graph
+from sidelight.models._naming import labelled_classes, name_clusters
 from sidelight.side import SideInformation
 
 Floats = NDArray[np.float64]

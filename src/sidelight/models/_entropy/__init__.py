@@ -1,0 +1,1 @@
+"""Partitions and trees of low structural entropy."""

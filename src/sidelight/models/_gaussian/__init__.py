@@ -1,0 +1,1 @@
+"""Gaussian clusters with annotators who are sometimes wrong."""

@@ -1,0 +1,1 @@
+"""Aggregates of a Markov chain."""

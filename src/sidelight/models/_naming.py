@@ -1,0 +1,113 @@
+"""Which classes name clusters, how many clusters there are, and in which order."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.exceptions import DataError, SideInformationError
+from sidelight.side import LABEL, SideInformation, match_classes
+
+
+def leading_vocabulary(side: SideInformation) -> int:
+    """The vocabulary that names the clusters: the one with the most label weight, -1 for shared.
+
+    Ties go to the shared one, then to the first by name.
+    """
+    said = side.statements
+    weight = np.where(said.kind == LABEL, said.weight, 0.0)
+    totals = np.bincount(said.vocabulary + 1, weight, minlength=len(side.vocabularies) + 1)
+    return int(totals.argmax()) - 1
+
+
+def labelled_classes(side: SideInformation) -> NDArray[np.int64]:
+    """The classes with a label in the leading vocabulary, as codes."""
+    said = side.statements
+    here = (said.kind == LABEL) & said.binding & (said.vocabulary == leading_vocabulary(side))
+    return np.unique(said.class_code[here])
+
+
+def number_of_clusters(asked: int | None, n_samples: int, side: SideInformation) -> int:
+    """As many clusters as asked for, or as there are labelled classes; no more than rows."""
+    n_clusters = len(labelled_classes(side)) if asked is None else asked
+    if n_clusters == 0:
+        raise SideInformationError(
+            "n_clusters is None, which means the number of labelled classes, and no row is "
+            "labelled; give n_clusters, or labels as y or in side."
+        )
+    if n_samples < n_clusters:
+        raise DataError(
+            f"X has n_samples={n_samples}, fewer than n_clusters={n_clusters}; "
+            "ask for fewer clusters or give more rows."
+        )
+    return n_clusters
+
+
+def about_spoken_of(side: SideInformation, labels: Any) -> tuple[SideInformation, NDArray[Any]]:
+    """The statements, and labels for them: on Dask of the rows alone that somebody spoke of."""
+    if isinstance(labels, np.ndarray):
+        return side, labels
+    rows, condensed = side.condensed()
+    return condensed, labels[rows]
+
+
+def name_clusters(
+    side: SideInformation, labels: Any, n_clusters: int, n_present: int | None = None
+) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """The order in which clusters are numbered, and their names; labels: an array or a column.
+
+    Given classes come first, sorted, each the cluster that `match_classes` gives it; then the other
+    clusters by their first row. These get new names: whole numbers above all given ones where the
+    classes are whole numbers (or none were given), else "new 1", "new 2", … . Clusters without rows
+    are left out; ``n_present``, if fewer have rows, spares a search for the others.
+
+    Returns
+    -------
+    order : ndarray of shape (n_present,)
+        ``order[k]`` is the present number of the cluster that becomes k.
+    names : ndarray of shape (n_present,)
+    """
+    order: list[int] = []
+    names: list[Any] = []
+    if side.classes:
+        about, known = about_spoken_of(side, labels)
+        cluster_of = match_classes(about, known, n_clusters)[leading_vocabulary(side)]
+        named = np.flatnonzero(cluster_of >= 0)
+        order = cluster_of[named].tolist()
+        names = [side.classes[c] for c in named]
+    first_row = first_rows(labels, n_clusters, n_clusters if n_present is None else n_present)
+    by_first_row = np.argsort(first_row, kind="stable")[: int((first_row < len(labels)).sum())]
+    order += [int(k) for k in by_first_row if k not in set(order)]
+    names += new_names(side.classes, len(order) - len(names))
+    return np.array(order, dtype=np.int64), names_array(names)
+
+
+def first_rows(labels: Any, n_clusters: int, n_present: int) -> NDArray[np.int64]:
+    """The first row of each cluster; usually the first few thousand rows tell them all."""
+    if not isinstance(labels, np.ndarray):
+        of_column: NDArray[np.int64] = labels.first_rows(n_clusters, n_present)
+        return of_column
+    first = np.full(n_clusters, len(labels))
+    for start in range(0, len(labels), 16_384):
+        present, place = np.unique(labels[start : start + 16_384], return_index=True)
+        fresh = first[present] == len(labels)
+        first[present[fresh]] = start + place[fresh]
+        if (first < len(labels)).sum() == n_present:
+            break
+    return first
+
+
+def new_names(given: tuple[Any, ...], n_new: int) -> list[Any]:
+    if all(type(name) is int for name in given):
+        start = max(given, default=-1) + 1
+        return list(range(start, start + n_new))
+    fresh = (f"new {k}" for k in range(1, n_new + len(given) + 1))
+    return [name for name in fresh if name not in given][:n_new]
+
+
+def names_array(names: list[Any]) -> NDArray[Any]:
+    if len({type(name) for name in names}) == 1 and not isinstance(names[0], str):
+        return np.array(names)
+    array = np.empty(len(names), dtype=object)  # 3 stays 3 beside "3"
+    array[:] = names
+    return array
