@@ -22,8 +22,8 @@ from sidelight.cli._app import app
 ROOT = Path(__file__).resolve().parents[1]
 MODULES = sorted(m.name for m in pkgutil.walk_packages(sidelight.__path__, "sidelight."))
 PARTS = [
-    *("side", "blocks", "graph", "models", "metrics", "datasets", "report", "bio"),
-    *("results", "tree", "testing", "exceptions"),
+    *("side", "blocks", "graph", "models", "metrics", "tables", "datasets", "report"),
+    *("bio", "results", "tree", "testing", "exceptions"),
 ]
 
 

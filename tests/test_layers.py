@@ -16,7 +16,8 @@ USES = {
     "tree": {"side", "report", *BASE},  # report: inside plot()
     "blocks": {"_kernels", *BASE},
     "graph": {"side", "blocks", "_kernels", *BASE},
-    "datasets": {"side", "blocks", *BASE},
+    "tables": {"side", *BASE},
+    "datasets": {"side", "blocks", "tables", *BASE},  # tables: read_table is public in both
     "metrics": {"side", "results", "tree", "_kernels", *BASE},
     "_validation": {"side", "blocks", "models", *BASE},  # models: to name those that take a kind
     "models": {"side", "blocks", "graph", "results", "tree", "_kernels", "_validation", *BASE},
@@ -29,7 +30,7 @@ HOMES = {
     "dask": {"blocks"},
     "faiss": {"graph"},
     "matplotlib": {"report"},
-    "anndata": {"bio", "datasets"},
+    "anndata": {"bio", "tables"},
     "sklearn": {
         "models",
         "metrics",

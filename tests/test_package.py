@@ -30,6 +30,7 @@ def loaded_after(statement):
         "from sidelight import SideInformation; SideInformation.from_labels([0, -1]).conflicts()",
         "import sidelight.cli._app",
         "import sidelight.datasets",
+        "import sidelight.tables",
         "import sidelight.report",
         "import sidelight.bio",
     ],

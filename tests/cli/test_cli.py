@@ -212,7 +212,7 @@ def test_the_bar_follows_the_starts_of_the_model(monkeypatch):
 
 
 def test_columns_named_twice_are_used_once(tmp_path):
-    from sidelight.datasets import read_table
+    from sidelight.tables import read_table
 
     (tmp_path / "t.csv").write_text("a,b,c\n1,2,3\n")
     table = read_table(tmp_path / "t.csv")

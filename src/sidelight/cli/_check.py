@@ -50,7 +50,7 @@ def read_all(
     from sidelight.side import SideInformation
 
     if data is not None:
-        from sidelight.datasets import read_table
+        from sidelight.tables import read_table
 
         if rows is not None:
             raise SidelightError("give --data or --rows, not both: a table has its own rows.")

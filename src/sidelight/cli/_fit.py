@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sidelight import SideInformation
-    from sidelight.datasets import Table
+    from sidelight.tables import Table
 
 
 class Scale(StrEnum):
@@ -162,7 +162,7 @@ def fit(
     """
     from sidelight.cli._models import build, find_model, set_up
     from sidelight.cli._progress import Stages
-    from sidelight.datasets import read_table
+    from sidelight.tables import read_table
 
     chosen = find_model(model)
     parameters = set_up(chosen, settings or [], clusters, seed)
@@ -231,8 +231,8 @@ def _check_outputs(
 ) -> None:
     """What can go wrong at the end is refused at the beginning."""
     from sidelight._writing import refuse_existing
-    from sidelight.datasets._tables import check_output
     from sidelight.report._figures import check_matplotlib, check_umap
+    from sidelight.tables import check_output
 
     check_output(out, data)
     if out.resolve() == data.resolve():
@@ -289,7 +289,7 @@ def read_statements(path: Path, n_rows: int, ids: Any, **how: Any) -> "SideInfor
 def statements_inside(data: Path, pairs_key: str) -> "SideInformation":
     """The statements that an .h5ad file keeps about its cells."""
     from sidelight.bio import get_statements
-    from sidelight.datasets._tables import open_h5ad
+    from sidelight.tables import open_h5ad
 
     if data.suffix.lower() != ".h5ad":
         raise SidelightError(

@@ -13,7 +13,7 @@ from sidelight.datasets._generators import (
     make_two_views,
 )
 from sidelight.datasets._load import Dataset, DatasetInfo, list_datasets, load
-from sidelight.datasets._tables import Table, read_table
+from sidelight.tables import Table, read_table
 
 __all__ = [
     "Dataset",

@@ -7,8 +7,9 @@ import sys
 import numpy as np
 import pytest
 
-from sidelight.datasets import _tables, load, read_table
+from sidelight.datasets import load
 from sidelight.exceptions import DataError, SidelightError
+from sidelight.tables import _text, read_table
 
 MESSY = '''\
 patient,age,town,"weight, kg",note
@@ -121,7 +122,7 @@ def test_labels_are_read_as_in_files_of_statements(tmp_path):
 
 
 def test_a_column_that_turns_to_text_late_is_text_from_the_start(tmp_path, monkeypatch):
-    monkeypatch.setattr(_tables, "_PIECE", 2)
+    monkeypatch.setattr(_text, "_PIECE", 2)
     path = tmp_path / "late.csv"
     path.write_text("a,b\n1.50,1\n2,2\n3,3\nx,4\n5,5\n", encoding="utf-8")
     table = read_table(path)
@@ -244,7 +245,7 @@ def test_arrays_have_numbered_columns_and_a_truth_that_is_no_data(tmp_path):
 
 def test_csv_needs_no_data_frame_library(messy):
     code = (
-        "import sys; from sidelight.datasets import read_table; "
+        "import sys; from sidelight.tables import read_table; "
         f"read_table({str(messy)!r}); "
         "print([m for m in ('pandas', 'polars', 'pyarrow', 'sklearn') if m in sys.modules])"
     )

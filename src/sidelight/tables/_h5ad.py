@@ -1,0 +1,113 @@
+"""Cells (.h5ad), by anndata."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.exceptions import DataError
+from sidelight.tables._columns import (
+    OBS_NAMES,
+    UNREADABLE,
+    Column,
+    Contents,
+    check_header,
+    listed,
+    numbered,
+)
+
+
+def open_h5ad(path: Path, **how: Any) -> Any:
+    """Open a file of cells, or raise an error that says what is wrong with it.
+
+    Parameters
+    ----------
+    path : path
+        The .h5ad file.
+    **how
+        Passed to ``anndata.read_h5ad``; ``backed="r"`` leaves the matrix on disk.
+
+    Returns
+    -------
+    AnnData
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> open_h5ad(Path("missing.h5ad"))
+    Traceback (most recent call last):
+        ...
+    sidelight.exceptions.DataError: ...
+    """
+    try:
+        import anndata
+    except ModuleNotFoundError:
+        raise DataError('.h5ad files need anndata: pip install "sidelight[bio]"') from None
+    try:
+        return anndata.read_h5ad(path, **how)
+    except (*UNREADABLE, KeyError) as error:
+        raise DataError(f"{path} cannot be read as .h5ad: {error}") from None
+
+
+def read_h5ad(path: Path, use_rep: str) -> Contents:
+    """Names of cells, what is said of them, and one representation; the matrix stays on disk."""
+    adata = open_h5ad(path, backed="r")
+    try:
+        said = {str(name): _from_series(adata.obs[name]) for name in adata.obs.columns}
+        names, X = _representation(path, adata, use_rep)
+    finally:
+        adata.file.close()
+    columns: dict[str, Column] = {OBS_NAMES: adata.obs_names.astype(str).tolist(), **said}
+    both = [name for name in names if name in columns]
+    if both or OBS_NAMES in said:
+        name = both[0] if both else OBS_NAMES
+        raise DataError(f"{path}: {name!r} names two columns; rename the one in obs.")
+    check_header(path, [*columns, *names])
+    aside = tuple(columns)
+    columns |= {name: X[:, k] for k, name in enumerate(names)}
+    return Contents(columns, adata.n_obs, aside)
+
+
+def _representation(path: Path, adata: Any, key: str) -> tuple[list[str], NDArray[Any]]:
+    """The columns to cluster by, and their names."""
+    if key in adata.obsm:
+        X = np.asarray(adata.obsm[key])
+        return numbered(X.shape[1], key), X
+    if key != "X":
+        raise DataError(
+            f"{path} has no representation {key!r} in obsm; there is: "
+            f"{listed([*adata.obsm, 'X'], 10)}. Choose with --use-rep, or run scanpy.pp.pca first."
+        )
+    X = adata.X[:]
+    if not isinstance(X, np.ndarray):
+        raise DataError(
+            f"{path}: X is a sparse matrix, which is no table; run scanpy.pp.pca first, or cluster "
+            "it in Python with sidelight.bio.cluster."
+        )
+    return adata.var_names.astype(str).tolist(), X
+
+
+def _from_series(series: Any) -> Column:
+    """A column of obs: numbers as they are, anything else as texts."""
+    missing = series.isna().to_list()
+    if series.dtype.kind in "iufb":
+        if any(missing):  # whole numbers and truth values with gaps are a type of their own there
+            return np.asarray(series.astype(object).where(series.notna(), np.nan), dtype=float)
+        numbers = series.to_numpy()
+        return numbers.astype(np.int8) if numbers.dtype.kind == "b" else numbers
+    return [
+        None if gap else str(value) for gap, value in zip(missing, series.to_list(), strict=True)
+    ]
+
+
+def write_h5ad(source: Path, more: Mapping[str, Sequence[Any]], path: Path) -> None:
+    """The cells of a file with further columns in obs; texts become categories, as usual there."""
+    adata = open_h5ad(source)
+    for name, values in more.items():
+        text = all(isinstance(value, str) for value in values)
+        adata.obs[name] = np.asarray(values)
+        if text:
+            adata.obs[name] = adata.obs[name].astype("category")
+    adata.write_h5ad(path)

@@ -1,0 +1,366 @@
+"""Tables of the user's own: CSV, TSV, Parquet, .npy, .npz and .h5ad, read by column.
+
+A column is an array of numbers (NaN where a cell is missing) or a list of texts (None where it is).
+"""
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from operator import add
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight._writing import replacing
+from sidelight.exceptions import DataError
+from sidelight.side._cells import from_cell
+from sidelight.tables._arrays import read_arrays
+from sidelight.tables._columns import (
+    MISSING,
+    OBS_NAMES,
+    Column,
+    as_texts,
+    filled,
+    first_texts,
+    listed,
+    written,
+)
+from sidelight.tables._h5ad import read_h5ad, write_h5ad
+from sidelight.tables._parquet import import_arrow, read_parquet
+from sidelight.tables._text import DELIMITERS, filled_rows, read_text
+
+_WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
+# More columns of zeros and ones than this drown all the others.
+_MAX_VALUES = 200
+_SUFFIXES = (*DELIMITERS, ".parquet", ".npy", ".npz", ".h5ad")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Table:
+    r"""A table of the user's: columns by name, all of one length.
+
+    Parameters
+    ----------
+    path : Path
+        Where it came from.
+    columns : dict
+        By name: an array of numbers, NaN where one is missing, or a list of texts, None where one
+        is missing.
+    n_rows : int
+        The number of rows.
+    aside : tuple of str
+        Columns that are no data unless asked for: the truth that an .npz file carries, and what an
+        .h5ad file says of its cells.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from sidelight.tables import read_table
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
+    >>> _ = path.write_text("who,height,town\nann,1.7,Bonn\nbob,,Rome\n")
+    >>> table = read_table(path)
+    >>> table
+    Table(people.csv: 2 rows; who, height, town)
+    >>> table.ids("who")
+    array(['ann', 'bob'], dtype='<U3')
+    >>> table.numbers(["height"], impute="mean")[0]
+    array([[1.7],
+           [1.7]])
+    """
+
+    path: Path
+    columns: dict[str, Column]
+    n_rows: int
+    aside: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Table({self.path.name}: {self.n_rows:,} rows; {', '.join(self.columns)})"
+
+    def column(self, name: str) -> Column:
+        """One column, or an error that lists those that are there."""
+        self.check_names([name])
+        return self.columns[name]
+
+    def check_names(self, names: Iterable[str]) -> None:
+        """Refuse names of columns that the table does not have, with a suggestion."""
+        from difflib import get_close_matches
+
+        unknown = [name for name in names if name not in self.columns]
+        if unknown:
+            near = get_close_matches(unknown[0], self.columns, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise DataError(
+                f"{self.path} has no column {', '.join(map(repr, unknown))}.{hint} "
+                f"Its columns are {listed(list(self.columns), 30)}."
+            )
+
+    def ids(self, name: str | None) -> NDArray[Any] | None:
+        """A column of row ids, unique and none missing: whole numbers where all are, else texts.
+
+        Without a column the rows have no ids, except cells, which have names.
+        """
+        if name is None:
+            if OBS_NAMES not in self.aside:
+                return None
+            name = OBS_NAMES
+        cells = self.column(name)
+        if not isinstance(cells, list) and cells.dtype.kind in "iu":
+            ids = cells
+        else:
+            texts = as_texts(cells)
+            empty = np.flatnonzero([text is None for text in texts])
+            if len(empty):
+                raise DataError(
+                    f"{self.path}: the id column {name!r} is empty in row "
+                    f"{listed(empty + 1, 5)} (counted from 1); every row needs an id."
+                )
+            ids = np.array(texts, dtype=str)
+            if name not in self.aside and all(map(_WHOLE.fullmatch, ids.tolist())):
+                ids = ids.astype(np.int64)
+        values, counts = np.unique(ids, return_counts=True)
+        if (counts > 1).any():
+            raise DataError(
+                f"{self.path}: some ids in column {name!r} stand for more than one row: "
+                f"{listed(values[counts > 1], 5)}; every row needs an id of its own."
+            )
+        return ids
+
+    def labels(self, name: str) -> list[Any]:
+        """A column of partial labels, None where unknown, read as classes in files of statements.
+
+        So 3 is the number three, and ``"3"`` with its quotes a text.
+        """
+        cells = self.column(name)
+        if isinstance(cells, list):
+            gaps = dict.fromkeys(cells)
+            class_of = {
+                c: None if c is None or c.lower() in MISSING else from_cell(c) for c in gaps
+            }
+            return list(map(class_of.__getitem__, cells))
+        return [None if text is None else from_cell(text) for text in as_texts(cells)]
+
+    def numbers(
+        self,
+        columns: Sequence[str],
+        *,
+        one_hot: Sequence[str] = (),
+        impute: str | None = None,
+        ids: NDArray[Any] | None = None,
+    ) -> tuple[NDArray[np.float64], list[str]]:
+        """Columns as one matrix, and their names.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Which columns, in which order.
+        one_hot : sequence of str
+            Columns whose values become columns of zeros and ones, named ``column=value``; a missing
+            value is a value.
+        impute : {"mean", "median"}, optional
+            What stands in for a missing number; without it one is an error.
+        ids : array, optional
+            The ids by which errors name rows; by default their numbers, counted from 1.
+
+        Returns
+        -------
+        X : ndarray of shape (n_rows, n_columns)
+        names : list of str
+        """
+        self.check_names([*columns, *one_hot])
+        self._refuse_unusable(columns, one_hot, impute, ids)
+        parts: list[NDArray[np.float64]] = []
+        names: list[str] = []
+        for name in columns:
+            cells = self.columns[name]
+            if name in one_hot:
+                texts = np.array([text or "" for text in as_texts(cells)], dtype=str)
+                values, codes = np.unique(texts, return_inverse=True)
+                if len(values) > _MAX_VALUES:
+                    raise DataError(
+                        f"{self.path}: {name!r} has {len(values):,} different values, and one-hot "
+                        f"makes a column of each; at most {_MAX_VALUES} make sense. Drop it."
+                    )
+                parts.append(np.eye(len(values))[codes])
+                names += [f"{name}={value or 'missing'}" for value in values.tolist()]
+            else:
+                assert not isinstance(cells, list)
+                parts.append(filled(cells, impute)[:, None])
+                names.append(name)
+        return np.concatenate(parts, axis=1), names
+
+    def _refuse_unusable(
+        self,
+        columns: Sequence[str],
+        one_hot: Sequence[str],
+        impute: str | None,
+        ids: NDArray[Any] | None,
+    ) -> None:
+        """One error for everything that is wrong with the columns, by name and with its rows."""
+        if not columns:
+            raise DataError(f"{self.path}: no column is left to cluster by.")
+        rows = np.arange(1, self.n_rows + 1) if ids is None else ids
+        text, missing, infinite, empty = [], [], [], []
+        for name in columns:
+            cells = self.columns[name]
+            if name in one_hot:
+                continue
+            if isinstance(cells, list):
+                own = ids is None and None not in cells and len(set(cells)) == self.n_rows
+                hint = f", another in each row: row ids? Then --id {name}" if own else ""
+                shown = listed(first_texts(cells), 3, quote=True)
+                text.append(f"{name!r} holds text ({shown}{hint})")
+                continue
+            gaps = np.flatnonzero(np.isnan(cells))
+            if len(gaps) == self.n_rows:
+                empty.append(f"{name!r} is empty throughout")
+            elif len(gaps) and impute is None:
+                count = "1 missing value" if len(gaps) == 1 else f"{len(gaps):,} missing values"
+                missing.append(f"{name!r} has {count} (row {listed(rows[gaps], 5)})")
+            wild = np.flatnonzero(np.isinf(cells))
+            if len(wild):
+                infinite.append(f"{name!r} is infinite in row {listed(rows[wild], 5)}")
+        remedies = [
+            (text, "Text: leave the column out (--drop), or give each value a column (--one-hot)"),
+            (empty, "Empty: leave the column out (--drop)"),
+            (missing, "Missing: fill in (--impute median), or leave the column out (--drop)"),
+            (infinite, "Infinite: correct the values"),
+        ]
+        found = [problem for problems, _ in remedies for problem in problems]
+        if found:
+            shown = "; ".join(found[:20]) + (f"; {len(found) - 20} more" if len(found) > 20 else "")
+            advice = ". ".join(remedy for problems, remedy in remedies if problems)
+            raise DataError(f"{self.path} cannot be used as it is. {shown}. {advice}.")
+
+    def write(
+        self, path: str | Path, more: Mapping[str, Sequence[Any]], *, overwrite: bool = False
+    ) -> None:
+        """Write the table with more columns, in its own row order, as .csv, .tsv or .parquet.
+
+        The cells of a text file are given back as they were, and so are the types of Parquet. A
+        table that came from .h5ad may also be written as .h5ad: all that it held, and the further
+        columns in ``obs``.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to; nothing is left there unless all went well.
+        more : dict
+            The further columns, by name: lists of texts, numbers or None.
+        overwrite : bool
+            Whether a file of that name may be replaced.
+        """
+        path = Path(path)
+        check_output(path, self.path)
+        taken = [name for name in more if name in self.columns]
+        if taken:
+            raise DataError(f"{self.path} has a column {taken[0]!r} already.")
+        with replacing(path, overwrite=overwrite, error=DataError) as temporary:
+            if path.suffix.lower() == ".parquet":
+                arrow = import_arrow()
+                arrow.parquet.write_table(self._arrow(arrow, more), temporary)
+                return
+            if path.suffix.lower() == ".h5ad":
+                write_h5ad(self.path, more, temporary)
+                return
+            delimiter = DELIMITERS[path.suffix.lower()]
+            with open(temporary, "x", encoding="utf-8", newline="") as file:
+                writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+                writer.writerow([*self.columns, *more])
+                added = map(list, zip(*more.values(), strict=True))
+                writer.writerows(map(add, self._rows(), added) if more else self._rows())
+
+    def _rows(self) -> Iterator[list[Any]]:
+        """The rows as they stand in a text file."""
+        if self.path.suffix.lower() in DELIMITERS:
+            return islice(filled_rows(self.path), 1, None)
+        return map(list, zip(*map(written, self.columns.values()), strict=True))
+
+    def _arrow(self, arrow: Any, more: Mapping[str, Sequence[Any]]) -> Any:
+        """The table and the further columns as an Arrow table."""
+        if self.path.suffix.lower() == ".parquet":
+            table = arrow.parquet.read_table(self.path)
+        else:
+            table = arrow.table({name: arrow.array(cells) for name, cells in self.columns.items()})
+        for name, values in more.items():
+            table = table.append_column(name, arrow.array(values))
+        return table
+
+
+def check_output(path: Path, data: Path) -> None:
+    """Refuse a file that no table can be written to, before the work and not after it.
+
+    Parameters
+    ----------
+    path : path
+        The file to write; its suffix names the format.
+    data : path
+        The file that the table comes from: cells (.h5ad) can be written as cells too.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> check_output(Path("answer.xls"), Path("table.csv"))
+    Traceback (most recent call last):
+        ...
+    sidelight.exceptions.DataError: answer.xls: a table is written as one of .csv, .tsv, ...
+    """
+    allowed = (*DELIMITERS, ".parquet")
+    if data.suffix.lower() == ".h5ad":
+        allowed += (".h5ad",)
+    if path.suffix.lower() not in allowed:
+        raise DataError(f"{path}: a table is written as one of {', '.join(allowed)}; name it so.")
+    if path.suffix.lower() == ".parquet":
+        import_arrow()
+
+
+def read_table(path: str | Path, *, text: Sequence[str] = (), use_rep: str | None = None) -> Table:
+    r"""Read a table: .csv, .tsv, .parquet (extra ``parquet``), .npy, .npz or .h5ad (extra ``bio``).
+
+    Parameters
+    ----------
+    path : str or path
+        A text table has column names in its first line. An .npy file holds one array of rows and
+        columns; an .npz file holds ``X``, and may hold ``y``, ``class_names`` and
+        ``feature_names`` as `load` takes them. An .h5ad file holds cells: their names in a column
+        ``obs_names``, the columns of ``obs``, and those of ``use_rep``, which are the data.
+    text : sequence of str
+        Columns of a text table that are kept as texts whatever they look like: ids and classes.
+    use_rep : str, optional
+        The key of ``obsm`` in an .h5ad file to take as data, or "X" for its matrix; by default
+        "X_pca".
+
+    Returns
+    -------
+    Table
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "some.tsv"
+    >>> _ = path.write_text("x\ty\n1\t2\n")
+    >>> read_table(path).columns
+    {'x': array([1.]), 'y': array([2.])}
+    """
+    path = Path(path)
+    suffix = path.suffix.lower()
+    if suffix not in _SUFFIXES:
+        raise DataError(f"{path} has no suffix that names a table: {', '.join(_SUFFIXES)}.")
+    if not path.is_file():
+        raise DataError(f"{path}: there is no such file.")
+    if use_rep is not None and suffix != ".h5ad":
+        raise DataError(f"{path}: representations (use_rep) are for .h5ad files; leave it out.")
+    if suffix in DELIMITERS:
+        contents = read_text(path, text)
+    elif suffix == ".h5ad":
+        contents = read_h5ad(path, use_rep or "X_pca")
+    elif suffix == ".parquet":
+        contents = read_parquet(path)
+    else:
+        contents = read_arrays(path)
+    if contents.n_rows == 0:
+        raise DataError(f"{path} has column names and no rows.")
+    return Table(path, *contents)
