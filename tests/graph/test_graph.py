@@ -7,6 +7,8 @@ from sidelight.graph import (
     check_graph,
     gaussian_weights,
     join_neighbors,
+    local_scales,
+    local_weights,
     median_bandwidth,
     nearest_neighbors,
     neighbor_graph,
@@ -113,3 +115,46 @@ def test_a_precomputed_graph_that_cannot_be_used_is_refused(graph, message):
 def test_a_precomputed_graph_has_as_many_rows_as_the_data():
     with pytest.raises(DataError, match="5 rows"):
         check_graph(np.eye(4), n_samples=5)
+
+
+# Locally scaled weights
+
+
+def test_local_weights_are_those_of_their_definition():
+    X = rows(60)
+    D = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=2))
+    scale = np.sort(D, axis=1)[:, 7]  # the row itself is number 0
+    A = named(nearest_neighbors(X, 10), 60)
+    expected = np.where(A | A.T, np.exp(-(D**2) / (scale[:, None] * scale[None])), 0)
+    W = neighbor_graph(X, 10, affinity="local")
+    np.testing.assert_allclose(W.toarray(), expected, atol=1e-14)
+    assert (W != W.T).nnz == 0
+    np.testing.assert_allclose(local_scales(nearest_neighbors(X, 10)), scale)
+
+
+def test_local_scales_take_the_last_neighbour_of_rows_that_have_fewer():
+    X = rows(5)
+    found = nearest_neighbors(X, 3)
+    assert local_scales(found).tolist() == found.distances[2::3].tolist()
+    nobody = nearest_neighbors(np.zeros((1, 2)), 3)
+    assert local_scales(nobody).tolist() == [1.0]
+
+
+def test_rows_with_many_equals_take_the_scale_of_the_first_that_differs():
+    X = np.r_[np.zeros(9), 3.0, 5.0][:, None]
+    scales = local_scales(nearest_neighbors(X, 10))
+    assert scales.tolist() == [3.0] * 9 + [3.0, 5.0]
+    # Nobody sees a row that differs: the smallest scale of all, here there is none.
+    assert local_scales(nearest_neighbors(np.zeros((9, 1)), 7)).tolist() == [1.0] * 9
+    W = neighbor_graph(X, 10, affinity="local").toarray()
+    np.testing.assert_allclose(W[0, 9], np.exp(-(3.0**2) / 9))
+    assert W[0, 1] == 1.0
+
+
+def test_local_weights_follow_the_scale_of_the_data_down_to_tiny_distances():
+    X = rows()
+    one = neighbor_graph(X, 8, affinity="local")
+    other = neighbor_graph(1e6 * X, 8, affinity="local")
+    np.testing.assert_allclose(one.toarray(), other.toarray(), atol=1e-9)
+    tiny = local_weights(np.array([2e-200]), np.array([1e-200]), np.array([4e-200]))
+    np.testing.assert_allclose(tiny, np.exp(-1.0))

@@ -1,9 +1,11 @@
-"""What the data suggests: nearest neighbours, and neighbour graphs as symmetric CSR."""
+"""What the data suggests: nearest neighbours, their graphs as symmetric CSR, and eigenvectors."""
 
 from sidelight.graph._graph import (
     check_graph,
     gaussian_weights,
     join_neighbors,
+    local_scales,
+    local_weights,
     median_bandwidth,
     neighbor_graph,
 )
@@ -15,17 +17,23 @@ from sidelight.graph._search import (
     pair_distances,
     query_neighbors,
 )
+from sidelight.graph._spectral import Spectrum, leading_eigenvectors, normalized_adjacency
 
 __all__ = [
     "EXACT_ROWS",
     "Neighbors",
+    "Spectrum",
     "check_graph",
     "gaussian_weights",
     "join_neighbors",
     "largest_distance",
+    "leading_eigenvectors",
+    "local_scales",
+    "local_weights",
     "median_bandwidth",
     "nearest_neighbors",
     "neighbor_graph",
+    "normalized_adjacency",
     "pair_distances",
     "query_neighbors",
 ]

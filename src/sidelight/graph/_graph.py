@@ -12,7 +12,7 @@ from sidelight.exceptions import DataError
 from sidelight.graph._search import Method, Neighbors, Progress, Ties, nearest_neighbors
 
 Rule = Literal["union", "mutual"]
-Affinity = Literal["gaussian", "cosine", "precomputed"]
+Affinity = Literal["gaussian", "local", "cosine", "precomputed"]
 Floats = NDArray[np.float64]
 
 
@@ -37,9 +37,10 @@ def neighbor_graph(
         n_samples): see `check_graph`; nothing else then matters.
     n_neighbors : int
         How many neighbours each row names.
-    affinity : {"gaussian", "cosine", "precomputed"}, default="gaussian"
-        exp(−d²/bandwidth²) of the Euclidean distance d, or the cosine. Neighbours whose cosine is
-        negative or zero are not joined.
+    affinity : {"gaussian", "local", "cosine", "precomputed"}, default="gaussian"
+        exp(−d²/bandwidth²) of the Euclidean distance d; exp(−d²/(s_i s_j)) with a scale for each
+        row, `local_scales`, its distance to the 7th neighbour; or the cosine. Neighbours whose
+        cosine is negative or zero are not joined.
     bandwidth : float or "auto", default="auto"
         Of the Gaussian; "auto" is the median distance of joined rows.
     rule : {"union", "mutual"}, default="union"
@@ -65,18 +66,21 @@ def neighbor_graph(
     """
     if affinity == "precomputed":
         return check_graph(X)
-    graph = join_neighbors(
-        nearest_neighbors(
-            X,
-            n_neighbors,
-            metric="cosine" if affinity == "cosine" else "euclidean",
-            ties=ties,
-            method=method,
-            random_state=random_state,
-            progress=progress,
-        ),
-        rule,
+    neighbors = nearest_neighbors(
+        X,
+        n_neighbors,
+        metric="cosine" if affinity == "cosine" else "euclidean",
+        ties=ties,
+        method=method,
+        random_state=random_state,
+        progress=progress,
     )
+    graph = join_neighbors(neighbors, rule)
+    if affinity == "local":
+        scales = local_scales(neighbors)
+        row = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
+        graph.data = local_weights(graph.data, scales[row], scales[graph.indices])
+        return _only_positive(graph)
     if affinity == "cosine":
         graph.data = 1.0 - graph.data
         return _only_positive(graph)
@@ -162,6 +166,72 @@ def gaussian_weights(distances: Floats, bandwidth: float) -> Floats:
         raise DataError(f"bandwidth={bandwidth!r}; it is a distance, and has to be above zero.")
     weights: Floats = np.asarray(distances / bandwidth)
     np.square(weights, out=weights)
+    np.negative(weights, out=weights)
+    return np.exp(weights, out=weights)
+
+
+def local_scales(neighbors: Neighbors, nth: int = 7) -> Floats:
+    """The distance of each row to its ``nth`` neighbour: a scale that follows the density.
+
+    Parameters
+    ----------
+    neighbors : Neighbors
+        From `nearest_neighbors` or `query_neighbors`.
+    nth : int, default=7
+        Which neighbour; the last one of a row that has fewer.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Above zero. A row with so many equals takes its first neighbour that differs; where all are
+        equal, or there are none, it takes the smallest scale of the others (1 if there is none).
+
+    References
+    ----------
+    L. Zelnik-Manor and P. Perona. Self-tuning spectral clustering. NIPS 2004.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = nearest_neighbors(np.array([[0.0], [1.0], [3.0]]), 2)
+    >>> local_scales(found, nth=1).tolist(), local_scales(found, nth=2).tolist()
+    ([1.0, 1.0, 2.0], [3.0, 2.0, 3.0])
+    """
+    start, n_near = neighbors.indptr[:-1], np.diff(neighbors.indptr)
+    row = np.repeat(np.arange(len(n_near)), n_near)
+    n_equal = np.bincount(row[neighbors.distances <= 0], minlength=len(n_near))
+    place = np.clip(np.maximum(nth - 1, n_equal), 0, n_near - 1)
+    scales = np.zeros(len(n_near))
+    some = n_near > 0
+    scales[some] = neighbors.distances[(start + place)[some]]
+    positive = scales > 0
+    smallest = scales[positive].min() if positive.any() else 1.0
+    return np.where(positive, scales, smallest)
+
+
+def local_weights(distances: Floats, scales: Floats, other_scales: Floats) -> Floats:
+    """exp(−d²/(s t)): similarities of pairs of rows that have a scale each, `local_scales`.
+
+    Parameters
+    ----------
+    distances : array
+        Distances of pairs, zero or more.
+    scales, other_scales : array
+        The scales of the two rows of each pair, above zero; the order of the two is the same to
+        the last bit.
+
+    Returns
+    -------
+    ndarray
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> local_weights(np.array([2.0]), np.array([1.0]), np.array([4.0])).round(3).tolist()
+    [0.368]
+    """
+    # A quotient at a time: the square of a tiny distance would be zero.
+    weights: Floats = (distances / scales) * (distances / other_scales)
     np.negative(weights, out=weights)
     return np.exp(weights, out=weights)
 
