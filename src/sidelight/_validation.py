@@ -81,11 +81,12 @@ def check_x(model: Any, X: Any, *, reset: bool, index: NDArray[Any] | None = Non
             dtype=[np.float64, np.float32],
             ensure_all_finite=False,  # ours names the rows, and never copies
         )
-    except ValueError as error:
-        if "could not convert string" not in str(error):
+    except ValueError:
+        text = _first_text(X)
+        if text is None:
             raise
         raise DataError(
-            f"X has text ({error}), and models read numbers. Turn the categories of a column into "
+            f"X has text ({text!r}), and models read numbers. Turn the categories of a column into "
             "numbers, the same ones for all rows to come: "
             "sklearn.preprocessing.OrdinalEncoder().fit_transform(X[[column]]); "
             'BayesianMixture(emission="categorical") takes them for categories.'
@@ -94,6 +95,19 @@ def check_x(model: Any, X: Any, *, reset: bool, index: NDArray[Any] | None = Non
     if len(bad):
         _refuse_rows(name_rows(bad, index))
     return X
+
+
+def _first_text(X: Any) -> str | None:
+    """The first text in X that is not a number; None if there is none."""
+    if sparse.issparse(X):
+        return None
+    for value in np.asarray(X, dtype=object).ravel():
+        if isinstance(value, str):
+            try:
+                float(value)
+            except ValueError:
+                return value
+    return None
 
 
 def name_rows(
@@ -203,8 +217,10 @@ def check_kinds(model: Any, side: SideInformation) -> None:
         count = "1 statement" if len(wrong) == 1 else f"{len(wrong):,} statements"
         raise UnsupportedStatementError(
             f"{type(model).__name__} cannot use {kind!r} ({count}, first: "
-            f"{side.describe(int(wrong[0]))}). {model.refuses.get(kind, '')}{instead}. "
-            f"To leave it out: side.only(kind={kept})."
+            f"{side.describe(int(wrong[0]))}). {model.refuses.get(kind, '')}{instead}.",
+            advice=f"To leave it out: side.only(kind={kept}).",
+            kind=kind,
+            models=others,
         )
 
 

@@ -1,10 +1,16 @@
 """Every error of sidelight derives from ValueError, as scikit-learn's users expect."""
 
+from collections.abc import Iterable
+from copy import copy
+from typing import Any, Self
+
 __all__ = [
     "DataError",
     "DatasetNotFoundError",
+    "MissingNumberOfClustersError",
     "SideInformationError",
     "SidelightError",
+    "UnknownRowsError",
     "UnsupportedStatementError",
     "WorkersLostError",
 ]
@@ -13,12 +19,40 @@ __all__ = [
 class SidelightError(ValueError):
     """The root of all errors that sidelight raises on purpose.
 
+    Parameters
+    ----------
+    message : str
+        What came and what is allowed.
+    advice : str
+        What to do about it, in the words of Python. A program with words of its own, such as the
+        command line, shows other advice by the type of the error.
+
     Examples
     --------
     >>> from sidelight.exceptions import SidelightError
     >>> issubclass(SidelightError, ValueError)
     True
+    >>> error = SidelightError("No row is left.", advice="Give more rows.")
+    >>> print(error)
+    No row is left. Give more rows.
+    >>> print(error.reworded("table.csv has no rows."))
+    table.csv has no rows. Give more rows.
     """
+
+    def __init__(self, message: object = "", *, advice: str = "") -> None:
+        super().__init__(message)
+        self.advice = advice
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (str(self.args[0]), self.advice)))
+
+    def reworded(self, message: str, *, advice: str | None = None) -> Self:
+        """The same error, with all that it knows, and another message or other advice."""
+        other = copy(self)
+        other.args = (message,)
+        if advice is not None:
+            other.advice = advice
+        return other
 
 
 class SideInformationError(SidelightError):
@@ -27,15 +61,60 @@ class SideInformationError(SidelightError):
     Examples
     --------
     >>> from sidelight import SideInformation
-    >>> SideInformation.from_pairs(must=[("ann", "zoe")], index=["ann", "bob"])
+    >>> SideInformation.from_pairs(must=[(0, 1)], n_samples=2, weight=-1)
     Traceback (most recent call last):
         ...
-    sidelight.exceptions.SideInformationError: ...zoe...
+    sidelight.exceptions.SideInformationError: ...negative...
+    """
+
+
+class UnknownRowsError(SideInformationError):
+    """Statements about rows that the data does not have.
+
+    ``rows`` lists them as the statements name them, once each; ``by_id`` tells whether the rows of
+    the data have ids, or are numbered.
+
+    Examples
+    --------
+    >>> from sidelight import SideInformation
+    >>> from sidelight.exceptions import UnknownRowsError
+    >>> try:
+    ...     SideInformation.from_pairs(must=[("ann", "zoe")], index=["ann", "bob"])
+    ... except UnknownRowsError as error:
+    ...     print(error.rows, error.by_id)
+    ('zoe',) True
+    """
+
+    def __init__(
+        self,
+        message: object = "",
+        *,
+        advice: str = "",
+        rows: Iterable[Any] = (),
+        by_id: bool = True,
+    ) -> None:
+        super().__init__(message, advice=advice)
+        self.rows = tuple(dict.fromkeys(rows))
+        self.by_id = by_id
+
+
+class MissingNumberOfClustersError(SideInformationError):
+    """A model needs the number of clusters, and neither a number nor a label tells it.
+
+    Examples
+    --------
+    >>> from sidelight import PartitionLevelKMeans
+    >>> PartitionLevelKMeans().fit([[0.0], [1.0]])
+    Traceback (most recent call last):
+        ...
+    sidelight.exceptions.MissingNumberOfClustersError: n_clusters is None, ...
     """
 
 
 class UnsupportedStatementError(SidelightError):
     """A model got a kind of statement that it cannot use; the message names models that can.
+
+    ``kind`` is that kind, and ``models`` are the names of models that take it.
 
     Examples
     --------
@@ -46,6 +125,13 @@ class UnsupportedStatementError(SidelightError):
         ...
     sidelight.exceptions.UnsupportedStatementError: PartitionLevelKMeans cannot use 'must' ...
     """
+
+    def __init__(
+        self, message: object = "", *, advice: str = "", kind: str = "", models: Iterable[str] = ()
+    ) -> None:
+        super().__init__(message, advice=advice)
+        self.kind = kind
+        self.models = tuple(models)
 
 
 class DataError(SidelightError):

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.exceptions import DataError, SideInformationError
+from sidelight.exceptions import DataError, MissingNumberOfClustersError
 from sidelight.side import LABEL, SideInformation, match_classes
 
 
@@ -31,9 +31,10 @@ def number_of_clusters(asked: int | None, n_samples: int, side: SideInformation)
     """As many clusters as asked for, or as there are labelled classes; no more than rows."""
     n_clusters = len(labelled_classes(side)) if asked is None else asked
     if n_clusters == 0:
-        raise SideInformationError(
+        raise MissingNumberOfClustersError(
             "n_clusters is None, which means the number of labelled classes, and no row is "
-            "labelled; give n_clusters, or labels as y or in side."
+            "labelled.",
+            advice="Give n_clusters, or labels as y or in side.",
         )
     if n_samples < n_clusters:
         raise DataError(

@@ -1,8 +1,9 @@
 """From the columns of a file to statements, with errors that name the lines of the file."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import compress, repeat
 from operator import index as to_index
 from operator import is_, is_not
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.exceptions import SideInformationError
+from sidelight.exceptions import SideInformationError, UnknownRowsError
 from sidelight.side._cells import (
     from_cell,
     is_whole,
@@ -52,12 +53,20 @@ class Source:
     def __len__(self) -> int:
         return len(self.columns["i"])
 
-    def refuse(self, wrong: NDArray[np.bool_], problem: str, remedy: str) -> None:
+    def refuse(
+        self,
+        wrong: NDArray[np.bool_],
+        problem: str,
+        remedy: str,
+        *,
+        error: Callable[[str], SideInformationError] = SideInformationError,
+    ) -> None:
         """Raise if any statement is wrong, naming the first five lines and the count."""
         bad = np.flatnonzero(wrong)
         if len(bad):
             lines = self.lines()
-            fail(self.name, [lines[k] for k in bad.tolist()], problem, remedy, unit=self.unit)
+            where = [lines[k] for k in bad.tolist()]
+            fail(self.name, where, problem, remedy, unit=self.unit, error=error)
 
     def wrong_cells(self, column: str, wrong: Callable[[Any], bool]) -> NDArray[np.bool_]:
         """The statements whose cell is wrong."""
@@ -65,12 +74,20 @@ class Source:
         return np.fromiter(map_distinct(wrong, cells), dtype=bool, count=len(cells))
 
 
-def fail(name: str, lines: Sequence[int], problem: str, remedy: str, *, unit: str) -> NoReturn:
+def fail(
+    name: str,
+    lines: Sequence[int],
+    problem: str,
+    remedy: str,
+    *,
+    unit: str,
+    error: Callable[[str], SideInformationError] = SideInformationError,
+) -> NoReturn:
     """Raise the error of a file: where (five lines and the count), what, and what to do."""
     first = ", ".join(map(str, lines[:5]))
     more = f" and {len(lines) - 5:,} more" if len(lines) > 5 else ""
     plural = unit if len(lines) == 1 else f"{unit}s"
-    raise SideInformationError(f"{name}, {plural} {first}{more}: {problem}. What to do: {remedy}")
+    raise error(f"{name}, {plural} {first}{more}: {problem}. What to do: {remedy}")
 
 
 def check_columns(name: str, columns: Sequence[str], hint: str = "") -> None:
@@ -129,7 +146,8 @@ def build(
             self_pairs=self_pairs,
         )
     except SideInformationError as error:
-        raise SideInformationError(f"{source.name}: {_with_lines(source, str(error))}") from None
+        message = f"{source.name}: {_with_lines(source, str(error.args[0]))}"
+        raise error.reworded(message) from None
 
 
 def _with_lines(source: Source, message: str) -> str:
@@ -346,8 +364,13 @@ def _numbers(source: Source, column: str) -> tuple[NDArray[np.int64], NDArray[np
             odd,
             f"column {column} is {came}, which is no row number",
             "give index= with the ids of all rows, in their order, if rows have ids.",
+            error=_unknown_rows(values[k] for k in np.flatnonzero(odd).tolist()),
         )
     return numbers, filled
+
+
+def _unknown_rows(rows: Iterable[Any]) -> Callable[[str], SideInformationError]:
+    return partial(UnknownRowsError, rows=map(str, rows), by_id=False)
 
 
 def _fits(value: Any) -> bool:
@@ -371,6 +394,7 @@ def _positions(
             f"column {column} names row {came}, and the {n_samples} rows are numbered "
             f"{first_row} … {first_row + n_samples - 1}",
             "correct the rows, or n_samples=; rows numbered from 1 need first_row=1.",
+            error=_unknown_rows(numbers[outside].tolist()),
         )
         columns.append((numbers - first_row, filled))
     (i, told), (j, partner) = columns

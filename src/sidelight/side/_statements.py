@@ -1,12 +1,13 @@
 """The table of statements, and the one gate through which every statement enters it."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.exceptions import SideInformationError
+from sidelight.exceptions import SideInformationError, UnknownRowsError
 from sidelight.side._names import Name, as_column, encode, is_missing, look_up
 
 KINDS = ("must", "cannot", "unsure", "label", "not_label")
@@ -140,9 +141,12 @@ def check_statements(
     position = None
     if index is not None:
         position = dict(zip(index.tolist(), range(n_samples), strict=True))
-    first = _positions(raw_i, n_samples, position, kinds, say)
+    if position is None:
+        first = _positions(raw_i, n_samples, kinds, say)
+        second = _positions(raw_j, n_samples, kinds, say, partner=True)
+    else:
+        first, second = _look_up_pairs(raw_i, raw_j, position, kinds, say)
     is_pair = kinds <= CANNOT
-    second = _positions(raw_j, n_samples, position, kinds, say, partner=True)
     class_code, class_names = encode(class_, length, "class")
     refuse(
         is_pair & (second < 0),
@@ -288,7 +292,14 @@ def heaviest_class(row: Ints, class_code: Ints, weight: NDArray[np.float64], n_r
     return winner
 
 
-def refuse(wrong: NDArray[np.bool_], say: Callable[[int], str], problem: str, remedy: str) -> None:
+def refuse(
+    wrong: NDArray[np.bool_],
+    say: Callable[[int], str],
+    problem: str,
+    remedy: str,
+    *,
+    error: Callable[[str], SideInformationError] = SideInformationError,
+) -> None:
     """Raise if any statement is wrong, naming the first five and the count."""
     bad = np.flatnonzero(wrong)
     if not len(bad):
@@ -296,7 +307,7 @@ def refuse(wrong: NDArray[np.bool_], say: Callable[[int], str], problem: str, re
     named = "; ".join(f"statement {k} ({say(int(k))})" for k in bad[:5])
     more = f" and {len(bad) - 5:,} more" if len(bad) > 5 else ""
     count = "1 statement" if len(bad) == 1 else f"{len(bad):,} statements"
-    raise SideInformationError(f"{problem}, in {count}: {named}{more}. What to do: {remedy}")
+    raise error(f"{problem}, in {count}: {named}{more}. What to do: {remedy}")
 
 
 def _used(codes: Ints, names: tuple[Name, ...]) -> tuple[Ints, tuple[Name, ...]]:
@@ -328,10 +339,30 @@ def _kind_codes(kind: Any, length: int) -> NDArray[np.int8]:
     return np.array([KINDS.index(str(name)) for name in names] or [0], dtype=np.int8)[codes]
 
 
+def _look_up_pairs(
+    rows: NDArray[Any],
+    partners: NDArray[Any],
+    position: Mapping[Name, int],
+    kinds: NDArray[np.int8],
+    say: Callable[[int], str],
+) -> tuple[Ints, Ints]:
+    """Positions of ids, −1 where the partner is missing; one error names all unknown ids."""
+    first, second = look_up(rows, position), look_up(partners, position)
+    lost = (second == -1) & (kinds <= UNSURE)
+    unknown = [*rows[first == -1].tolist(), *partners[lost].tolist()]
+    refuse(
+        (first < 0) | lost,
+        say,
+        "rows that are not in the index",
+        "correct the ids, or give the index of the data they belong to.",
+        error=partial(UnknownRowsError, rows=map(str, unknown)),
+    )
+    return first, np.maximum(second, -1)
+
+
 def _positions(
     rows: NDArray[Any],
     n_samples: int,
-    position: Mapping[Name, int] | None,
     kinds: NDArray[np.int8],
     say: Callable[[int], str],
     *,
@@ -339,25 +370,17 @@ def _positions(
 ) -> Ints:
     """Row positions; −1 where the column j may be, and is, empty."""
     matters = kinds <= UNSURE if partner else np.ones(len(rows), dtype=bool)
-    if position is not None:
-        found = look_up(rows, position)
-        unknown = (found == -1) | ((found == -2) & (not partner))
-        refuse(
-            matters & unknown,
-            say,
-            "rows that are not in the index",
-            "correct the ids, or give the index of the data they belong to.",
-        )
-        return np.maximum(found, -1)
     numbers = _whole_numbers(rows, partner, matters, say)
     # −1 may stand for "no partner" where a partner may be missing, and in whole-number columns only
     # the labels' partners may.
     may_be_empty = partner & ((kinds > CANNOT) | (rows.dtype.kind not in "iu"))
+    outside = matters & ((numbers < np.where(may_be_empty, -1, 0)) | (numbers >= n_samples))
     refuse(
-        matters & ((numbers < np.where(may_be_empty, -1, 0)) | (numbers >= n_samples)),
+        outside,
         say,
         f"rows outside 0 … {n_samples - 1}",
         "rows count from 0; for ids of your own give index=.",
+        error=partial(UnknownRowsError, rows=map(str, numbers[outside].tolist()), by_id=False),
     )
     return numbers
 
@@ -389,9 +412,11 @@ def _as_floats(rows: NDArray[Any]) -> NDArray[np.float64]:
     if others:
         odd = next((v for v in values if type(v) in others and not _is_number_or_gap(v)), None)
         if odd is not None:
-            raise SideInformationError(
+            raise UnknownRowsError(
                 f"rows are given by position (whole numbers), not by {odd!r}; "
-                "for ids of your own give index=, the ids of all rows in their order."
+                "for ids of your own give index=, the ids of all rows in their order.",
+                rows=[str(odd)],
+                by_id=False,
             )
         values = [np.nan if type(v) in others and is_missing(v) else v for v in values]
     return np.array(values, dtype=np.float64)
