@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 import sidelight
 from sidelight.cli._app import app
+from sidelight.models import find_model, model_names, model_tags
 
 ROOT = Path(__file__).resolve().parents[1]
 MODULES = sorted(m.name for m in pkgutil.walk_packages(sidelight.__path__, "sidelight."))
@@ -260,11 +261,7 @@ def test_a_wrong_default_would_be_noticed():
         test_documented_defaults_are_the_real_ones("lying", lying)
 
 
-MODELS = {
-    name: thing
-    for name, thing in vars(importlib.import_module("sidelight.models")).items()
-    if hasattr(thing, "_parameter_constraints") and hasattr(thing, "_published")
-}
+MODELS = {name: find_model(name) for name in model_names()}
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))
@@ -288,3 +285,23 @@ def test_weights_on_the_page_about_models_are_the_real_defaults():
     assert len(rows) >= 4
     for model, parameter, default in rows:
         assert inspect.signature(MODELS[model]).parameters[parameter].default == value_of(default)
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_tables_on_the_page_about_models_say_what_the_tags_say(name):
+    page, tags = text_of(ROOT / "docs/which-model.md"), model_tags(name)
+    rows = [
+        [cell.strip() for cell in line.strip("| ").split(" | ")]
+        for line in page.splitlines()
+        if re.match(rf"\| (`|\{{py:obj\}}`){name}\b", line)
+    ]
+    first, second, third = rows
+    assert ("found" in first[2]) == tags.finds_k
+    assert second[1] == ("yes" if tags.gives_probabilities else "no")
+    told = [
+        f"{name}={value}".replace("=", '="') + '"'
+        for name, value in tags.takes_similarities.items()
+    ]
+    assert told == re.findall(r"\w+=\"\w+\"", second[2])
+    assert second[3].startswith("yes") == tags.takes_sparse
+    assert third[2] == tags.weight_unit

@@ -7,48 +7,30 @@ The package is imported lazily: ``import sidelight`` costs a few milliseconds, a
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from sidelight.models import model_names
+
 if TYPE_CHECKING:
-    from sidelight.models import (
-        AnnotatedGaussianMixture,
-        BayesianMixture,
-        MarkovAggregation,
-        PartitionLevelKMeans,
-        StructuralEntropyClustering,
-        StructuralEntropyTree,
-    )
+    from sidelight.models._registry import *  # noqa: F403
     from sidelight.results import ClusterResult
     from sidelight.side import SideInformation
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "AnnotatedGaussianMixture",
-    "BayesianMixture",
-    "ClusterResult",
-    "MarkovAggregation",
-    "PartitionLevelKMeans",
-    "SideInformation",
-    "StructuralEntropyClustering",
-    "StructuralEntropyTree",
-    "__version__",
-]
+__all__ = ["ClusterResult", "SideInformation", "__version__"]
+__all__ += model_names()
 
 _HOME = {
-    "AnnotatedGaussianMixture": "sidelight.models",
-    "BayesianMixture": "sidelight.models",
     "ClusterResult": "sidelight.results",
-    "MarkovAggregation": "sidelight.models",
-    "PartitionLevelKMeans": "sidelight.models",
     "SideInformation": "sidelight.side",
-    "StructuralEntropyClustering": "sidelight.models",
-    "StructuralEntropyTree": "sidelight.models",
+    **dict.fromkeys(model_names(), "sidelight.models"),
 }
 
+if not TYPE_CHECKING:  # else every name would be there for a type checker
 
-def __getattr__(name: str) -> object:
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
-    raise AttributeError(f"module 'sidelight' has no attribute {name!r}")
+    def __getattr__(name: str) -> object:
+        if name in _HOME:
+            return getattr(import_module(_HOME[name]), name)
+        raise AttributeError(f"module 'sidelight' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, va
 from sidelight._random import draw_seed
 from sidelight.blocks import Block, CSRRows, as_blocks, check_dask, check_sizes, is_dask
 from sidelight.exceptions import DataError, SideInformationError, UnsupportedStatementError
+from sidelight.models import model_names
 from sidelight.side import KINDS, MUST, SideInformation
 
 __all__ = [
@@ -211,7 +212,7 @@ def check_kinds(model: Any, side: SideInformation) -> None:
         wrong = np.flatnonzero(binding & (said.kind == code))
         if kind in model.accepts or not len(wrong):
             continue
-        others = _models_that_accept(kind)
+        others = model_names(accepts=kind)
         instead = f"Models that take it: {', '.join(others)}" if others else "No model here does"
         kept = [k for k in KINDS if k in model.accepts or k == "unsure"]
         count = "1 statement" if len(wrong) == 1 else f"{len(wrong):,} statements"
@@ -222,13 +223,6 @@ def check_kinds(model: Any, side: SideInformation) -> None:
             kind=kind,
             models=others,
         )
-
-
-def _models_that_accept(kind: str) -> list[str]:
-    from sidelight import models
-
-    public = [getattr(models, name) for name in models.__all__]
-    return [m.__name__ for m in public if kind in getattr(m, "accepts", ())]
 
 
 def check_weight(weight: Any, n_samples: int) -> NDArray[np.float64] | None:

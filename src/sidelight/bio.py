@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["add_statements", "cluster", "get_statements"]
 
-# What tells a model that it is given similarities of rows instead of the rows.
-_GRAPH = {"affinity": "precomputed", "chain": "similarity"}
 _TEXTS = ("kind", "i", "j", "class", "annotator", "vocabulary")
 
 
@@ -106,7 +104,10 @@ def cluster(
         side += _known_labels(adata, labels_key, unlabeled_category)
     if pairs_key is not None:
         side += get_statements(adata, pairs_key=pairs_key)
-    model = _model_called(model) if isinstance(model, str) else model
+    if isinstance(model, str):
+        from sidelight.models import find_model
+
+        model = find_model(model)(random_state=0)
     if neighbors_key is None:
         X = _representation(adata, use_rep)
     else:
@@ -321,34 +322,17 @@ def _neighbor_graph(adata: Any, key: str) -> Any:
 # The model and its results
 
 
-def _model_names() -> list[str]:
-    from sidelight import models
-
-    return [name for name in models.__all__ if getattr(getattr(models, name), "accepts", None)]
-
-
-def _model_called(name: str) -> Any:
-    from sidelight import models
-
-    if name not in _model_names():
-        known = ", ".join(_model_names())
-        raise SidelightError(f"no model is called {name!r}; the models are {known}.")
-    return getattr(models, name)(random_state=0)
-
-
-def _parameters_of(name: str) -> set[str]:
-    return set(_model_called(name).get_params())
-
-
 def _expect_graph(model: Any) -> None:
     """Tell the model that it is given similarities, unless it knows."""
     from sklearn.utils import get_tags
 
+    from sidelight.models import model_names, model_tags
+
     if get_tags(model).input_tags.pairwise:
         return
-    told = {name: value for name, value in _GRAPH.items() if name in model.get_params()}
+    told = model_tags(model).takes_similarities
     if not told:
-        able = [name for name in _model_names() if _GRAPH.keys() & _parameters_of(name)]
+        able = model_names(takes_similarities=True)
         raise DataError(
             f"{type(model).__name__} clusters rows and cannot use a neighbour graph; leave "
             f"neighbors_key out, or take one of {', '.join(able)}."

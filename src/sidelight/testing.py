@@ -1,8 +1,8 @@
 """Our contract as functions: any estimator, also a third party's, can be put through them.
 
 Each check takes an unfitted estimator that clusters into three clusters, and raises an
-AssertionError that says what is wrong. They read what the model says about itself: ``accepts``,
-``repetition``, ``contradictions``, ``objective_sense``. `checks` lists them; with pytest::
+AssertionError that says what is wrong. They read what the model says about itself, its tags (see
+`sidelight.models.Tags`), and `check_tags` that these are true. `checks` lists them; with pytest::
 
     @pytest.mark.parametrize("check", checks(), ids=lambda check: check.__name__)
     def test_contract(check):
@@ -19,12 +19,13 @@ from typing import Any
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 
 from sidelight.blocks import as_blocks, threads
 from sidelight.exceptions import SidelightError, UnsupportedStatementError
-from sidelight.models import BayesianMixture
+from sidelight.models import BayesianMixture, model_tags
 from sidelight.results import ClusterResult
 from sidelight.side import KINDS, SideInformation
 
@@ -39,6 +40,7 @@ __all__ = [
     "check_permuted_rows",
     "check_pickle",
     "check_same_bits",
+    "check_tags",
     "check_unsupported_kinds",
     "check_unsure_binds_nothing",
     "checks",
@@ -224,6 +226,55 @@ def check_history(estimator: Any) -> None:
         steps = np.diff(model.history_) * (1 if estimator.objective_sense == "max" else -1)
         _expect((steps >= 0).all(), "history_ is not monotone")
         assert_allclose(model.history_[-1], model.objective_, rtol=1e-9)
+
+
+def check_tags(estimator: Any) -> None:
+    """What a model says about itself is true: the tags that no other check looks at.
+
+    Examples
+    --------
+    >>> from sidelight import PartitionLevelKMeans
+    >>> check_tags(PartitionLevelKMeans(3))
+    """
+    X, truth = _data()
+    tags = model_tags(estimator)
+    _expect(set(tags.accepts) <= set(KINDS) - {"unsure"}, "accepts names kinds of statement")
+    _expect(not set(tags.accepts) & set(tags.refuses), "a kind is accepted and refused")
+    _expect(tags.scales.endswith("."), "scales is a sentence")
+    model = _fit(estimator, X, _side(estimator, truth))
+    _expect(
+        tags.gives_probabilities == hasattr(model, "predict_proba"),
+        "gives_probabilities does not say whether there is predict_proba",
+    )
+    for attribute in ("statement_error_", "annotator_accuracy_"):
+        _expect(
+            tags.finds_errors == hasattr(model, attribute),
+            f"finds_errors does not say whether fit leaves {attribute}",
+        )
+    free = {"n_clusters": None} if "n_clusters" in estimator.get_params() else {}
+    _expect(
+        tags.finds_k == _fits(clone(estimator).set_params(**free), X),
+        "finds_k does not say whether the model finds the number of clusters without labels",
+    )
+    _expect(
+        tags.takes_sparse == _fits(estimator, sparse.csr_array(X)),
+        "takes_sparse does not say whether X may be a sparse matrix",
+    )
+    if tags.takes_similarities:
+        distance2 = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+        similar = clone(estimator).set_params(**tags.takes_similarities)
+        labels = _fit(similar, np.exp(-distance2 / 2), None).labels_
+        score = adjusted_rand_score(truth, labels)
+        _expect(score > 0.5, f"similarities do not give back the clusters (ARI {score:.3f})")
+
+
+def _fits(estimator: Any, X: Any) -> bool:
+    """Whether a model can be fitted to X without statements."""
+    try:
+        _fit(estimator, X, None)
+    except SidelightError:
+        return False
+    return True
 
 
 def check_contradictions(estimator: Any) -> None:

@@ -236,7 +236,7 @@ def test_unknown_keys_are_answered_with_those_that_are_there(cells, said):
         bio.get_statements(cells)
     with pytest.raises(SideInformationError, match=r"uns\['log'\] is a list"):
         bio.get_statements(cells, pairs_key="log")
-    with pytest.raises(SidelightError, match="no model is called 'KMeans'.*PartitionLevelKMeans"):
+    with pytest.raises(SidelightError, match="unknown model 'KMeans'.*PartitionLevelKMeans"):
         bio.cluster(cells, "KMeans")
     with pytest.raises(SidelightError, match="another key_added"):
         bio.cluster(cells, pairs_key="sidelight")

@@ -6,7 +6,7 @@ import shlex
 import numpy as np
 import pytest
 
-from sidelight.cli._models import find_model
+from sidelight.models import find_model
 
 
 def rows_of(path):

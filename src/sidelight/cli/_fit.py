@@ -160,8 +160,9 @@ def fit(
     cluster_name, confidence (the probability of the cluster, where the model gives one) and suspect
     (1 where a statement about the row is broken or probably wrong).
     """
-    from sidelight.cli._models import build, find_model, set_up
+    from sidelight.cli._models import build, set_up
     from sidelight.cli._progress import Stages
+    from sidelight.models import find_model
     from sidelight.tables import read_table
 
     chosen = find_model(model)

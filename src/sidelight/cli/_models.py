@@ -1,6 +1,6 @@
 """``sidelight models``: which model takes what; and how the command line finds and sets up one.
 
-Everything told here is what a class says of itself: its tags, its parameters and its docstring.
+What a model takes and gives stands in its tags; its docstring explains its parameters.
 """
 
 import ast
@@ -34,32 +34,9 @@ def models(
     ] = None,
 ) -> None:
     """List the models: which statements each takes, and what it gives."""
+    from sidelight.models import find_model
+
     typer.echo(overview() if name is None else describe(find_model(name)))
-
-
-def registry() -> dict[str, Any]:
-    """All models by name."""
-    from sidelight import models as public
-
-    found = {name: getattr(public, name) for name in public.__all__}
-    return {name: thing for name, thing in found.items() if getattr(thing, "accepts", None)}
-
-
-def find_model(name: str) -> Any:
-    """The model of that name; upper case, dashes and underscores do not matter."""
-    known = {_plain(key): model for key, model in registry().items()}
-    if _plain(name) in known:
-        return known[_plain(name)]
-    near = get_close_matches(_plain(name), known, n=1, cutoff=0.5)
-    hint = f" Did you mean {known[near[0]].__name__}?" if near else ""
-    raise SidelightError(
-        f"no model is called {name!r}.{hint} The models are {', '.join(registry())}; "
-        "'sidelight models' says what each one takes."
-    )
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[\s_-]", "", name).lower()
 
 
 def set_up(
@@ -113,25 +90,25 @@ def build(model: Any, parameters: Mapping[str, Any]) -> Any:
     return built
 
 
-# What a class says of itself
+# What a model says of itself
 
 
 def overview() -> str:
     """A line per model: the statements that it takes, and what it gives."""
+    from sidelight.models import find_model, model_names, model_tags
     from sidelight.side import KINDS
 
     kinds = [kind for kind in KINDS if kind != "unsure"]  # it binds nothing: all take it
-    known = registry()
-    width = max(map(len, known))
+    width = max(map(len, model_names()))
     heading = [*kinds, "K", "prob", "wrong"]
     lines = [f"{'model':{width}s} {' '.join(f'{name:5s}' for name in heading)}".rstrip()]
-    for name, model in known.items():
-        finds = "statement_error_" in _entries(model, "Attributes")
+    for name in model_names():
+        tags = model_tags(name)
         cells = [
-            *("yes" if kind in model.accepts else "-" for kind in kinds),
-            _count_of(model)[0],
-            "yes" if hasattr(model, "predict_proba") else "-",
-            "found" if finds else model.contradictions,
+            *("yes" if kind in tags.accepts else "-" for kind in kinds),
+            _count_of(find_model(name))[0],
+            "yes" if tags.gives_probabilities else "-",
+            "found" if tags.finds_errors else tags.contradictions,
         ]
         told = (f"{cell:{max(len(h), 5)}s}" for cell, h in zip(cells, heading, strict=True))
         lines.append(f"{name:{width}s} {' '.join(told)}".rstrip())
@@ -139,20 +116,27 @@ def overview() -> str:
 
 
 def describe(model: Any) -> str:
-    """One model in words, from its docstring and tags."""
+    """One model in words, from its tags and its docstring."""
+    from sidelight.models import model_tags
+
     text = inspect.getdoc(model) or ""
-    attributes = _entries(model, "Attributes")
-    refused = [f"not {kind}: {why.strip()}" for kind, why in model.refuses.items()]
+    tags = model_tags(model)
+    refused = [f"not {kind}: {why.strip()}" for kind, why in tags.refuses.items()]
     lines = [model.__name__, "  " + " ".join(text.split("\n\n")[0].split()), ""]
+    similar = ", ".join(f"{name}={value!r}" for name, value in tags.takes_similarities.items())
     facts = {
-        "takes": "; ".join([", ".join(model.accepts), *refused]),
+        "takes": "; ".join([", ".join(tags.accepts), *refused]),
         "clusters": _count_of(model)[1],
-        "probabilities": "yes" if hasattr(model, "predict_proba") else "no",
-        "contradictions": model.contradictions,
-        "repetition": model.repetition,
-        "finds wrong statements": "yes" if "statement_error_" in attributes else "no",
-        "accuracy of annotators": "yes" if "annotator_accuracy_" in attributes else "no",
-        "scales": getattr(model, "scales", ""),
+        "probabilities": _yes(tags.gives_probabilities),
+        "contradictions": tags.contradictions,
+        "repetition": tags.repetition,
+        "finds wrong statements": _yes(tags.finds_errors),
+        "accuracy of annotators": _yes(tags.finds_errors),
+        "statements weigh in": tags.weight_unit,
+        "similarities for rows": f"with {similar}" if similar else "no",
+        "sparse matrices": _yes(tags.takes_sparse),
+        "Dask arrays": _yes(tags.on_dask),
+        "scales": tags.scales,
     }
     lines += [f"  {key + ':':24s}{value}" for key, value in facts.items() if value]
     lines += ["", "  parameters (--set name=value):"]
@@ -164,17 +148,21 @@ def describe(model: Any) -> str:
     return "\n".join(lines)
 
 
+def _yes(answer: bool) -> str:
+    return "yes" if answer else "no"
+
+
 def _count_of(model: Any) -> tuple[str, str]:
     """Where the number of clusters comes from, in a word and in a sentence."""
+    from sidelight.models import model_tags
+
     parameters = inspect.signature(model).parameters
     name = next((count for count in _COUNTS if count in parameters), None)
     if name is None:
         return "found", "found by the model"
-    told = _first_sentence(_entries(model, "Parameters").get(name, ""))
-    word = "limit" if name == "n_components" else "given"
-    if re.search(r"default .*\bfind|\bfound\b", told):
-        word = "found"
-    return word, f"{name}: {told}"
+    finds = model_tags(model).finds_k
+    word = "given" if not finds else "limit" if name == "n_components" else "found"
+    return word, f"{name}: {_first_sentence(_entries(model, 'Parameters').get(name, ''))}"
 
 
 def _entries(model: Any, section: str) -> dict[str, str]:

@@ -1,21 +1,29 @@
-"""Estimators: one family, one file."""
+"""Estimators: a folder per family, and a registry that imports a family when it is asked for."""
 
-from sidelight.models._base import SideClusterer
-from sidelight.models._bayesian.mixture import BayesianMixture
-from sidelight.models._emissions import Emission
-from sidelight.models._entropy.clustering import StructuralEntropyClustering
-from sidelight.models._entropy.tree import StructuralEntropyTree
-from sidelight.models._gaussian.annotated import AnnotatedGaussianMixture
-from sidelight.models._kmeans.partition_level import PartitionLevelKMeans
-from sidelight.models._markov.aggregation import MarkovAggregation
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "AnnotatedGaussianMixture",
-    "BayesianMixture",
-    "Emission",
-    "MarkovAggregation",
-    "PartitionLevelKMeans",
-    "SideClusterer",
-    "StructuralEntropyClustering",
-    "StructuralEntropyTree",
-]
+from sidelight.models._registry import HOMES, Tags, find_model, model_names, model_tags
+
+if TYPE_CHECKING:
+    from sidelight.models._base import SideClusterer
+    from sidelight.models._emissions import Emission
+    from sidelight.models._registry import *  # noqa: F403
+
+__all__ = ["Emission", "SideClusterer", "Tags", "find_model", "model_names", "model_tags"]
+__all__ += HOMES
+
+_OTHERS = {"Emission": "_emissions", "SideClusterer": "_base"}
+
+if not TYPE_CHECKING:  # else every name would be there for a type checker
+
+    def __getattr__(name: str) -> object:
+        if name in HOMES:
+            return find_model(name)
+        if name in _OTHERS:
+            return getattr(import_module(f"sidelight.models.{_OTHERS[name]}"), name)
+        raise AttributeError(f"module 'sidelight.models' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -24,22 +24,9 @@ class SideClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
 
     Attributes
     ----------
-    accepts : tuple of str
-        The kinds of statement that the model can use (``unsure`` binds nothing and is always
-        welcome).
-    refuses : dict
-        Why it cannot use others, in a sentence for the error message.
-    repetition : {"adds", "ignored"}
-        Whether repeating a statement makes it count more.
-    contradictions : {"tolerated", "raises"}
-        Whether statements may contradict each other.
-    objective_sense : {"min", "max"}
-        The direction in which ``history_`` runs.
-    scales : str
-        How time and memory grow, in a sentence (n rows, d columns, K clusters).
-    on_dask : bool
-        Whether ``fit`` takes Dask arrays; then ``labels_`` and what methods return for them is
-        lazy.
+    accepts, refuses, finds_k, finds_errors, gives_probabilities, weight_unit, takes_similarities, \
+takes_sparse, on_dask, scales, repetition, contradictions, objective_sense
+        The tags: see `Tags`.
 
     Examples
     --------
@@ -51,11 +38,17 @@ class SideClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
 
     accepts: ClassVar[tuple[str, ...]]
     refuses: ClassVar[dict[str, str]] = {}
+    finds_k: ClassVar[bool] = False
+    finds_errors: ClassVar[bool] = False
+    gives_probabilities: ClassVar[bool] = False
+    weight_unit: ClassVar[str] = ""
+    takes_similarities: ClassVar[dict[str, Any]] = {}
+    takes_sparse: ClassVar[bool] = False
+    on_dask: ClassVar[bool] = False
+    scales: ClassVar[str]
     repetition: ClassVar[Literal["adds", "ignored"]]
     contradictions: ClassVar[Literal["tolerated", "raises"]]
     objective_sense: ClassVar[Literal["min", "max"]]
-    scales: ClassVar[str]
-    on_dask: ClassVar[bool] = False
     _published: ClassVar[dict[str, Any]]
 
     @classmethod
@@ -68,6 +61,11 @@ class SideClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     ) -> NDArray[Any]:
         """Fit and return ``labels_``; unlike scikit-learn's own, it hands ``y`` on."""
         return self.fit(X, y, side=side, **fit_params).labels_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.takes_sparse
+        return tags
 
     def __getstate__(self) -> dict[str, Any]:
         """A model that is stored takes its labels along, from the workers that hold them."""

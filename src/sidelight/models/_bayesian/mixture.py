@@ -251,6 +251,10 @@ n_features)
     """
 
     accepts = ("must", "cannot", "label", "not_label")
+    finds_k = True
+    gives_probabilities = True
+    weight_unit = "nats: the log-odds that a statement is right"
+    takes_sparse = True
     repetition = "adds"
     contradictions = "tolerated"
     objective_sense = "max"
@@ -507,11 +511,6 @@ n_features)
 
         log_densities(rows, self._emission, self._theta, use)
         return evidence
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     def _strength(self) -> Strength:
         cannot = self.side_weight if self.cannot_weight is None else self.cannot_weight

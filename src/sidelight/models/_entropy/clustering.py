@@ -171,6 +171,8 @@ class StructuralEntropyClustering(EntropyGraphModel):
     """
 
     accepts = ("must", "cannot", "label", "not_label")
+    finds_k = True
+    weight_unit = "similarity of the neighbour graph"
     repetition = "ignored"
     contradictions = "tolerated"
     objective_sense = "min"

@@ -6,7 +6,7 @@ row where it raises the objective of that partition least.
 
 import math
 import warnings
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,9 +51,11 @@ class EntropyGraphModel(SideClusterer):
     scaling: str | None
     lowest_similarity: str
 
+    takes_similarities: ClassVar[dict[str, Any]] = {"affinity": "precomputed"}
+    takes_sparse = True
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.input_tags.pairwise = self.affinity == "precomputed"
         return tags
 

@@ -194,6 +194,8 @@ class StructuralEntropyTree(EntropyGraphModel):
     """
 
     accepts = ("must", "cannot", "label", "not_label")
+    finds_k = True
+    weight_unit = "log2 n bits, what it takes to name a row"
     repetition = "ignored"
     contradictions = "tolerated"
     objective_sense = "min"

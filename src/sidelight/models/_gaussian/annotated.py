@@ -189,6 +189,9 @@ class AnnotatedGaussianMixture(SideClusterer):
     """
 
     accepts = ("must", "cannot", "label", "not_label")
+    finds_errors = True
+    gives_probabilities = True
+    weight_unit = "a probability; estimated for each annotator by default"
     repetition = "adds"
     contradictions = "tolerated"
     objective_sense = "max"

@@ -170,6 +170,8 @@ class PartitionLevelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Si
     refuses: ClassVar[dict[str, str]] = {
         "must": "Its objective punishes clusters that mix classes, not classes that are split. "
     }
+    weight_unit = "mean squared deviations of a row"
+    takes_sparse = True
     repetition = "adds"
     contradictions = "tolerated"
     objective_sense = "min"
@@ -317,7 +319,6 @@ class PartitionLevelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Si
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

@@ -207,6 +207,9 @@ class MarkovAggregation(SideClusterer):
     """
 
     accepts = ("must", "cannot", "label", "not_label")
+    weight_unit = "a probability"
+    takes_similarities: ClassVar[dict[str, Any]] = {"chain": "similarity"}
+    takes_sparse = True
     repetition = "adds"
     contradictions = "tolerated"
     objective_sense = "min"
@@ -342,7 +345,6 @@ class MarkovAggregation(SideClusterer):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.input_tags.pairwise = self.chain in _GIVEN
         return tags
 
