@@ -158,6 +158,14 @@ def test_convert_keeps_every_statement(run, shell, tmp_path):
     assert "--overwrite" in shell("convert", target, tmp_path / "side.csv").stderr
 
 
+def test_convert_quotes_formulas_unless_told(run, tmp_path):
+    source = tmp_path / "side.jsonl"
+    SideInformation.from_labels(["=1+1"]).write(source)
+    for options, cell in (((), '""=1+1""'), (("--keep-formulas",), "label,0,,=1+1,")):
+        assert run("convert", source, tmp_path / "a.csv", "--overwrite", *options).exit_code == 0
+        assert cell in (tmp_path / "a.csv").read_text()
+
+
 def test_convert_finds_rows_by_the_ids_of_the_data(run, patients, mended, tmp_path):
     target = tmp_path / "side.jsonl"
     result = run("convert", mended, target, "--data", patients, "--id", "patient")

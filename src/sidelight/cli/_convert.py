@@ -55,6 +55,13 @@ def convert(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a file that is there already.")
     ] = False,
+    keep_formulas: Annotated[
+        bool,
+        typer.Option(
+            "--keep-formulas",
+            help="Write names that a spreadsheet would execute, such as =1+1, without quotes.",
+        ),
+    ] = False,
 ) -> None:
     """Turn a file of statements into another format.
 
@@ -73,5 +80,5 @@ def convert(
         first_row=first_row,
         self_pairs=self_pairs.value,
     )
-    known.write(target, overwrite=overwrite)
+    known.write(target, overwrite=overwrite, keep_formulas=keep_formulas)
     typer.echo(f"{target}: {known!r}")

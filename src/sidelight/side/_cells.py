@@ -3,10 +3,12 @@
 A cell holds its text as it is, unless that text is itself a JSON literal (a number, true, false,
 null, or something in quotes): then it is the JSON literal. So ``3`` is the number three, ``"3"``
 with its quotes is a text, ``007`` and ``B-cell`` are texts, and an empty cell is no value at all.
+A text that a spreadsheet would execute, such as ``=1+1``, is written as a JSON literal too.
 """
 
 import json
 import re
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -19,15 +21,19 @@ _WHOLE = re.compile(r"[+-]?[0-9]+")
 # A line break inside a cell is legal CSV but breaks every tool that counts lines, and a lone
 # surrogate is no UTF-8: such texts go into JSON quotes, where both are escaped.
 _UNSAFE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
+_FORMULA = tuple("=+-@\t\r")  # what a cell begins with that a spreadsheet executes
+_MAX_DIGITS = sys.int_info.default_max_str_digits
 
 
-def to_cell(value: Any) -> str:
+def to_cell(value: Any, *, keep_formulas: bool = False) -> str:
     """Write one value (None, bool, int, float or text) so that :func:`from_cell` restores it."""
     if value is None:
         return ""
     if not isinstance(value, str):
         return json.dumps(value)
     plain = value.strip() == value != "" and value[0] != '"'
+    if not keep_formulas and value.startswith(_FORMULA):
+        plain = False
     if plain and not _LITERAL.fullmatch(value) and not _UNSAFE.search(value):
         return value
     return json.dumps(value)
@@ -41,7 +47,7 @@ def from_cell(cell: str) -> Any:
     if text[0] == '"' or _LITERAL.fullmatch(text):
         try:
             return json.loads(text)
-        except ValueError:  # an opening quote that is part of a name, such as "Big" Joe
+        except ValueError:  # "Big" Joe, where the quote is part of a name; 4,301 digits and more
             return text
     return text
 
@@ -70,7 +76,7 @@ def to_whole(value: Any) -> Any:
     """
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    if isinstance(value, str) and _WHOLE.fullmatch(value):
+    if isinstance(value, str) and len(value) <= _MAX_DIGITS and _WHOLE.fullmatch(value):
         return int(value)
     return value
 

@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain, compress, islice
 from operator import methodcaller
 from pathlib import Path
@@ -16,6 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sidelight._reading import (
+    long_cells,
+    parquet_errors,
+    read_parquet,
+    refuse_encoding,
+    refuse_missing,
+)
 from sidelight._writing import replacing
 from sidelight.exceptions import SideInformationError
 from sidelight.side import _frames
@@ -111,13 +119,14 @@ def read(
     """
     path = Path(path)
     format = _format(path, format, _READ)
+    refuse_missing(path, SideInformationError)
     if kind is not None and format not in ("pairs", "graph"):
         raise SideInformationError(
             f"kind= is for pairs and graph files; a {format} file has a column for it."
         )
     if kind not in (None, "must", "cannot"):
         raise SideInformationError(f'kind is "must" or "cannot", not {kind!r}.')
-    with _no_garbage_collection():
+    with _no_garbage_collection(), long_cells():
         return build(
             _read(path, format, kind),
             n_samples=n_samples,
@@ -135,6 +144,7 @@ def write(
     *,
     format: str | None = None,
     overwrite: bool = False,
+    keep_formulas: bool = False,
 ) -> None:
     """Write side information to a file, whole or not at all.
 
@@ -152,6 +162,10 @@ def write(
         By default told by the suffix.
     overwrite : bool
         Whether a file of that name may be replaced.
+    keep_formulas : bool
+        A name that a spreadsheet would execute (it begins with ``=``, ``+``, ``-``, ``@``, a tab or
+        a carriage return) is put in quotes in .csv and .tsv, which `read` takes off again. With
+        True it is written as it is, for programs that do not know these quotes.
 
     Examples
     --------
@@ -174,7 +188,7 @@ def write(
         elif format == "jsonl":
             _write_json_lines(side, temporary)
         else:
-            _write_table(side, temporary, delimiter="," if format == "csv" else "\t")
+            _write_table(side, temporary, "," if format == "csv" else "\t", keep_formulas)
 
 
 def _read(path: Path, format: str, kind: str | None) -> Source:
@@ -253,8 +267,8 @@ def _texts(
     }
 
 
-def _write_table(side: "SideInformation", path: Path, delimiter: str) -> None:
-    columns = _texts(side, to_cell, "")
+def _write_table(side: "SideInformation", path: Path, delimiter: str, keep_formulas: bool) -> None:
+    columns = _texts(side, partial(to_cell, keep_formulas=keep_formulas), "")
     with open(path, "x", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
         writer.writerow(COLUMNS)
@@ -296,7 +310,7 @@ def _write_parquet(side: "SideInformation", temporary: Path, path: Path) -> None
             "write .jsonl or .csv instead, or correct the name."
         ) from None
     with open(temporary, "xb") as file:
-        parquet.write_table(table, file)
+        parquet.write_table(table, file, write_page_checksum=True)
 
 
 # In: a Source per format
@@ -307,10 +321,7 @@ def _open(path: Path) -> str:
         with open(path, encoding="utf-8-sig", newline="") as file:  # spreadsheets begin with a mark
             return file.read()
     except UnicodeDecodeError as error:
-        raise SideInformationError(
-            f"{path} is no UTF-8 text (byte {error.start}); save it as UTF-8, "
-            'in a spreadsheet as "CSV UTF-8".'
-        ) from None
+        refuse_encoding(path, error, SideInformationError)
 
 
 def _read_table(path: Path, delimiter: str) -> Source:
@@ -476,6 +487,10 @@ def _parse_json(path: Path, lines: list[str], numbers: list[int]) -> list[dict[s
         records = []
     if len(records) == len(lines) and set(map(type, records)) <= {dict}:
         return records
+    wrong = [n for n, line in zip(numbers, lines, strict=True) if _is_object(line) is None]
+    if wrong:
+        remedy = "correct the number, or put it in quotes if it is a name."
+        fail(str(path), wrong, "a number of more than 4,300 digits", remedy, unit="line")
     wrong = [n for n, line in zip(numbers, lines, strict=True) if not _is_object(line)]
     fail(
         str(path),
@@ -487,11 +502,14 @@ def _parse_json(path: Path, lines: list[str], numbers: list[int]) -> list[dict[s
     )
 
 
-def _is_object(line: str) -> bool:
+def _is_object(line: str) -> bool | None:
+    """Whether a line is one JSON object; None if it has a number that Python does not read."""
     try:
         return isinstance(json.loads(line), dict)
-    except (ValueError, RecursionError):
+    except (json.JSONDecodeError, RecursionError):
         return False
+    except ValueError:
+        return None
 
 
 def check_header(name: str, header: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -516,18 +534,11 @@ def check_header(name: str, header: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _read_parquet(path: Path) -> Source:
-    parquet = _frames.import_parquet()
-    limit = 2**31 - 1  # the ids of all rows are one long text in the metadata
-    try:
-        with open(path, "rb") as file:
-            table = parquet.read_table(
-                file, thrift_string_size_limit=limit, thrift_container_size_limit=limit
-            )
-    except ValueError as error:  # pyarrow's error for anything that is no Parquet
-        raise SideInformationError(f"{path} cannot be read as Parquet: {error}") from None
-    check_columns(str(path), table.column_names)
-    noted = _frames.metadata(table, str(path))
-    header = check_header(str(path), noted) if "sidelight" in noted else None
-    columns = _frames.arrow_columns(table)
+    table = read_parquet(path, _frames.import_parquet(), SideInformationError)
+    with parquet_errors(path, SideInformationError):  # some damage shows in the texts only
+        check_columns(str(path), table.column_names)
+        noted = _frames.metadata(table, str(path))
+        header = check_header(str(path), noted) if "sidelight" in noted else None
+        columns = _frames.arrow_columns(table, str(path))
     numbers = range(table.num_rows)
     return Source(str(path), columns, text=False, lines=lambda: numbers, unit="row", header=header)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from sidelight.exceptions import SideInformationError
 from sidelight.side._cells import map_distinct
+from sidelight.side._names import brief
 from sidelight.side._sources import COLUMNS, check_columns
 from sidelight.side._statements import KINDS
 
@@ -16,9 +17,10 @@ if TYPE_CHECKING:
     from sidelight.side._information import SideInformation
 
 BACKENDS = ("pandas", "polars", "pyarrow")
+_NAMED = ("class", "annotator", "vocabulary")  # the columns that hold names, of any type
 
 
-def columns_of(frame: Any) -> dict[str, Any]:
+def columns_of(frame: Any, name: str = "the frame") -> dict[str, Any]:
     """The columns of a data frame as arguments for ``SideInformation.from_columns``.
 
     Missing values (None, NaN, pandas' NA and NaT) become None. The one exception is a NaN among
@@ -35,13 +37,13 @@ def columns_of(frame: Any) -> dict[str, Any]:
         ) from None
     except nw.exceptions.DuplicateError as error:
         came = " ".join(str(error).split())
-        raise SideInformationError(f"the frame has a column twice ({came}); drop one.") from None
-    check_columns("the frame", [str(name) for name in table.columns])
-    columns: dict[str, Any] = {name: _values(table.get_column(name)) for name in table.columns}
+        raise SideInformationError(f"{name} has a column twice ({came}); drop one.") from None
+    check_columns(name, [str(column) for column in table.columns])
+    columns: dict[str, Any] = {each: _values(table.get_column(each)) for each in table.columns}
     if "weight" in columns:
         columns["weight"] = _weights(table.get_column("weight"))
-    for name in metadata(frame, "the frame").get("encoded", ()):
-        columns[name] = _decode(columns[name])
+    for column in metadata(frame, name).get("encoded", ()):
+        columns[column] = _decode(columns[column], name, column)
     columns["class_"] = columns.pop("class", None)
     return columns
 
@@ -77,12 +79,8 @@ def to_frame(side: "SideInformation", *, backend: str = "pandas") -> Any:
 
 
 def _named(side: "SideInformation") -> dict[str, Sequence[Any]]:
-    """The columns that hold names, of any type."""
-    return {
-        "class": side.classes,
-        "annotator": side.annotators,
-        "vocabulary": side.vocabularies,
-    }
+    """The names behind the codes of each column that holds names."""
+    return dict(zip(_NAMED, (side.classes, side.annotators, side.vocabularies), strict=True))
 
 
 def common_type(names: Sequence[Any]) -> type:
@@ -98,11 +96,7 @@ def common_type(names: Sequence[Any]) -> type:
 
 def _codes(side: "SideInformation") -> dict[str, NDArray[np.int64]]:
     said = side.statements
-    return {
-        "class": said.class_code,
-        "annotator": said.annotator,
-        "vocabulary": said.vocabulary,
-    }
+    return dict(zip(_NAMED, (said.class_code, said.annotator, said.vocabulary), strict=True))
 
 
 def _objects(side: "SideInformation") -> dict[str, NDArray[Any]]:
@@ -189,11 +183,11 @@ def import_parquet() -> Any:
 # In
 
 
-def arrow_columns(table: Any) -> dict[str, list[Any]]:
+def arrow_columns(table: Any, name: str) -> dict[str, list[Any]]:
     """The columns of an Arrow table as lists, by their names in files."""
-    columns = columns_of(table)
+    columns = columns_of(table, name)
     columns["class"] = columns.pop("class_")
-    return {name: list(column.tolist()) for name, column in columns.items() if column is not None}
+    return {key: list(column.tolist()) for key, column in columns.items() if column is not None}
 
 
 def _values(series: Any) -> NDArray[Any]:
@@ -220,9 +214,10 @@ def metadata(frame: Any, name: str) -> Mapping[str, Any]:
     noted = getattr(getattr(frame, "schema", None), "metadata", None) or {}
     try:
         said: Any = json.loads(noted.get(b"sidelight", b"{}"))
-    except ValueError:
+    except (ValueError, RecursionError):
         said = None
-    if not isinstance(said, dict):
+    encoded = said.get("encoded", []) if isinstance(said, dict) else None
+    if not (isinstance(encoded, list) and all(column in _NAMED for column in encoded)):
         raise SideInformationError(
             f'{name} has metadata "sidelight" that sidelight has not written; remove it from the '
             "schema, and give n_samples= or index=."
@@ -230,6 +225,17 @@ def metadata(frame: Any, name: str) -> Mapping[str, Any]:
     return said
 
 
-def _decode(texts: NDArray[Any]) -> NDArray[Any]:
-    values = map_distinct(lambda text: None if text is None else json.loads(text), texts.tolist())
+def _decode(texts: NDArray[Any], name: str, column: str) -> NDArray[Any]:
+    """The values of a column of JSON texts."""
+
+    def value(text: Any) -> Any:
+        try:
+            return None if text is None else json.loads(text)
+        except (TypeError, ValueError, RecursionError):
+            raise SideInformationError(
+                f"{name}: column {column} holds {brief(repr(text))}, which is not JSON, although "
+                "the metadata says that it is; the table is damaged. Write it again."
+            ) from None
+
+    values = map_distinct(value, texts.tolist())
     return np.fromiter(values, dtype=object, count=len(values))

@@ -41,6 +41,9 @@ from sidelight.side._statements import (
     row_positions,
 )
 
+# Beyond any table: a damaged header, or a number that is an id. Vectors of that length fit nowhere.
+_MAX_ROWS = 10**12
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SideInformation:
@@ -394,12 +397,17 @@ class SideInformation:
     # Ways out
 
     def write(
-        self, path: str | PathLike[str], *, format: str | None = None, overwrite: bool = False
+        self,
+        path: str | PathLike[str],
+        *,
+        format: str | None = None,
+        overwrite: bool = False,
+        keep_formulas: bool = False,
     ) -> None:
-        """Write all statements to a file; see `sidelight.side.write` for formats."""
+        """Write all statements to a file; see `sidelight.side.write` for formats and options."""
         from sidelight.side._files import write
 
-        write(self, path, format=format, overwrite=overwrite)
+        write(self, path, format=format, overwrite=overwrite, keep_formulas=keep_formulas)
 
     def to_frame(self, backend: str = "pandas") -> Any:
         """The statements as a pandas, polars or pyarrow table, rows by the user's ids."""
@@ -748,6 +756,11 @@ def _check_size(index: Any, n_samples: Any) -> tuple[NDArray[Any] | None, int]:
         if not whole or n_samples < 0:
             raise SideInformationError(
                 f"n_samples is a number of rows, 0 or more, not {n_samples!r}."
+            )
+        if n_samples > _MAX_ROWS:
+            raise SideInformationError(
+                f"n_samples is {n_samples:,}, and at most {_MAX_ROWS:,} rows make sense; give the "
+                "number of rows of the data."
             )
         return None, int(n_samples)
     index = check_index(index)

@@ -1,5 +1,6 @@
 """Names that people give, to classes, annotators and rows, as integer codes and back."""
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
 from operator import is_not
@@ -13,6 +14,7 @@ from sidelight.exceptions import SideInformationError
 Name = bool | int | float | str
 Codes = NDArray[np.int64]
 
+_TOO_LARGE = 10**sys.int_info.default_max_str_digits
 _NO_ID = object()  # equal to no id, and not missing
 
 
@@ -21,6 +23,11 @@ def is_missing(value: object) -> bool:
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
+
+
+def brief(text: str) -> str:
+    """A value for an error message, cut short where it is long."""
+    return text if len(text) <= 60 else f"{text[:50]}…"
 
 
 def is_known(labels: NDArray[Any]) -> NDArray[np.bool_]:
@@ -119,6 +126,11 @@ def _plain(value: Any, what: str) -> Name:
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, float) and not np.isfinite(plain):
         raise SideInformationError(f"{what} holds {plain}; a name has to be finite.")
+    if isinstance(plain, int) and abs(plain) >= _TOO_LARGE:
+        raise SideInformationError(
+            f"{what} holds a whole number of more than 4,300 digits, which Python does not write "
+            "down; give it as a text."
+        )
     if isinstance(plain, (bool, int, float, str)):
         return plain
     raise SideInformationError(

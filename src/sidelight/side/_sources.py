@@ -23,7 +23,7 @@ from sidelight.side._cells import (
     to_text,
     to_whole,
 )
-from sidelight.side._names import as_column
+from sidelight.side._names import as_column, brief
 from sidelight.side._statements import KINDS, SelfPairs
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def _kinds(source: Source) -> NDArray[np.int8]:
     found = np.fromiter(map_distinct(code, cells), dtype=np.int8, count=len(cells))
     if (found < 0).any():
         unknown = {cells[k]: None for k in np.flatnonzero(found < 0).tolist()}
-        came = ", ".join(repr(cell) for cell in list(unknown)[:5])
+        came = ", ".join(brief(repr(cell)) for cell in list(unknown)[:5])
         source.refuse(found < 0, f"the kind is {came}", f"a kind is one of {', '.join(codes)}.")
     return found
 
@@ -359,7 +359,7 @@ def _numbers(source: Source, column: str) -> tuple[NDArray[np.int64], NDArray[np
         numbers[filled] = told
     except OverflowError:
         odd = filled & ~np.fromiter(map(_fits, values), dtype=bool, count=len(values))
-        came = ", ".join(repr(values[k]) for k in np.flatnonzero(odd)[:5].tolist())
+        came = ", ".join(brief(repr(values[k])) for k in np.flatnonzero(odd)[:5].tolist())
         source.refuse(
             odd,
             f"column {column} is {came}, which is no row number",

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.exceptions import SideInformationError, UnknownRowsError
-from sidelight.side._names import Name, as_column, encode, is_missing, look_up
+from sidelight.side._names import Name, as_column, brief, encode, is_missing, look_up
 
 KINDS = ("must", "cannot", "unsure", "label", "not_label")
 MUST, CANNOT, UNSURE, LABEL, NOT_LABEL = range(5)
@@ -135,8 +135,8 @@ def check_statements(
     kinds = _kind_codes(kind, length)
 
     def say(k: int) -> str:
-        parts = [KINDS[kinds[k]], str(raw_i[k])]
-        return " ".join([*parts, str(raw_j[k])] if kinds[k] <= UNSURE else parts)
+        rows = (raw_i[k], raw_j[k]) if kinds[k] <= UNSURE else (raw_i[k],)
+        return " ".join([KINDS[kinds[k]], *map(brief, map(str, rows))])
 
     position = None
     if index is not None:
