@@ -18,7 +18,7 @@ from sidelight._random import draw_seed
 from sidelight.blocks import Block, CSRRows, as_blocks, check_dask, check_sizes, is_dask
 from sidelight.exceptions import DataError, SideInformationError, UnsupportedStatementError
 from sidelight.models import model_names
-from sidelight.side import KINDS, MUST, SideInformation
+from sidelight.side import KINDS, SideInformation, usable_kinds
 
 __all__ = [
     "HasMethods",
@@ -207,19 +207,18 @@ def check_kinds(model: Any, side: SideInformation) -> None:
     must be with itself.
     """
     said = side.statements
-    binding = said.binding & ~((said.kind == MUST) & (said.i == said.j))
+    binding = said.binding & ~((said.sign > 0) & (said.i == said.j))
     for code, kind in enumerate(KINDS):
         wrong = np.flatnonzero(binding & (said.kind == code))
         if kind in model.accepts or not len(wrong):
             continue
         others = model_names(accepts=kind)
         instead = f"Models that take it: {', '.join(others)}" if others else "No model here does"
-        kept = [k for k in KINDS if k in model.accepts or k == "unsure"]
         count = "1 statement" if len(wrong) == 1 else f"{len(wrong):,} statements"
         raise UnsupportedStatementError(
             f"{type(model).__name__} cannot use {kind!r} ({count}, first: "
             f"{side.describe(int(wrong[0]))}). {model.refuses.get(kind, '')}{instead}.",
-            advice=f"To leave it out: side.only(kind={kept}).",
+            advice=f"To leave it out: side.only(kind={usable_kinds(model.accepts)}).",
             kind=kind,
             models=others,
         )

@@ -27,7 +27,7 @@ from sidelight.blocks import as_blocks, threads
 from sidelight.exceptions import SidelightError, UnsupportedStatementError
 from sidelight.models import BayesianMixture, model_tags
 from sidelight.results import ClusterResult
-from sidelight.side import KINDS, SideInformation
+from sidelight.side import KINDS, Kind, SideInformation, usable_kinds
 
 __all__ = [
     "check_attributes",
@@ -305,14 +305,10 @@ def check_unsupported_kinds(estimator: Any) -> None:
     >>> check_unsupported_kinds(PartitionLevelKMeans(3))
     """
     X, truth = _data()
-    for kind in KINDS:
-        if kind in estimator.accepts or kind == "unsure":
-            continue
-        class_ = truth[0] if kind in ("label", "not_label") else None
-        partner = [1] if class_ is None else None
-        side = SideInformation.from_columns(
-            kind, [0], partner, class_=None if class_ is None else [class_], n_samples=len(X)
-        )
+    usable = usable_kinds(estimator.accepts)
+    for kind in (name for name in KINDS if name not in usable):
+        about = {"j": [1]} if Kind.of(kind).about == "pair" else {"class_": [truth[0]]}
+        side = SideInformation.from_columns(kind, [0], **about, n_samples=len(X))
         message = _expect_error(UnsupportedStatementError, estimator, X, side)
         _expect(repr(kind) in message, f"the message does not name {kind}: {message}")
         _expect(side.describe(0) in message, f"the message does not name the statement: {message}")

@@ -326,7 +326,7 @@ def fitting(
     """The statements that a model can use, and a sentence about those that are left out."""
     from sidelight._validation import check_kinds
     from sidelight.exceptions import UnsupportedStatementError
-    from sidelight.side import KINDS
+    from sidelight.side import KINDS, usable_kinds
 
     if not use_what_fits:
         try:
@@ -337,11 +337,12 @@ def fitting(
                 f"{reason} To go on without: --use-what-fits."
             ) from None
         return known, []
-    usable = known.only(kind=[kind for kind in KINDS if kind in (*model.accepts, "unsure")])
+    fits = usable_kinds(model.accepts)
+    usable = known.only(kind=fits)
     n_left = known.n_statements - usable.n_statements
     if not n_left:
         return known, []
-    left = sorted({KINDS[code] for code in known.statements.kind} - {*model.accepts, "unsure"})
+    left = sorted({KINDS[code] for code in known.statements.kind}.difference(fits))
     return usable, [
         f"{n_left:,} statements ({', '.join(left)}) were left out: "
         f"{type(model).__name__} cannot use them."

@@ -96,9 +96,9 @@ def build(model: Any, parameters: Mapping[str, Any]) -> Any:
 def overview() -> str:
     """A line per model: the statements that it takes, and what it gives."""
     from sidelight.models import find_model, model_names, model_tags
-    from sidelight.side import KINDS
+    from sidelight.side import KINDS, Kind
 
-    kinds = [kind for kind in KINDS if kind != "unsure"]  # it binds nothing: all take it
+    kinds = [kind for kind in KINDS if Kind.of(kind).binds]  # all take the others
     width = max(map(len, model_names()))
     heading = [*kinds, "K", "prob", "wrong"]
     lines = [f"{'model':{width}s} {' '.join(f'{name:5s}' for name in heading)}".rstrip()]

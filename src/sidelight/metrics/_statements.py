@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 from sidelight._random import as_generator
 from sidelight.exceptions import DataError
 from sidelight.metrics._labels import as_codes, as_values
-from sidelight.side import CANNOT, KINDS, MUST, SideInformation
+from sidelight.side import KINDS, SideInformation
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -230,10 +230,9 @@ def coherence(
     Coherence(value=0.5, n_compared=2, sampled=False)
     """
     rows = _as_rows(X, side)
-    table = side.statements
-    segments = np.column_stack([table.i, table.j])
-    must = segments[table.binding & (table.kind == MUST)]
-    cannot = segments[table.binding & (table.kind == CANNOT)]
+    said = side.statements
+    segments, is_pair = np.column_stack([said.i, said.j]), said.binding & said.is_pair
+    must, cannot = segments[is_pair & (said.sign > 0)], segments[is_pair & (said.sign < 0)]
     n_pairs = len(must) * len(cannot)
     if n_pairs == 0:
         return Coherence(float("nan"), 0, False)

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from sidelight.exceptions import DataError
-from sidelight.side import CANNOT, MUST, SideInformation
+from sidelight.side import SideInformation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -283,11 +283,11 @@ def _draw_statements(
     is_broken[broken] = True
     for wrong in (False, True):
         colour, suffix = ("#D00000", ", broken") if wrong else ("#555555", "")
-        for kind, name, dashes in ((MUST, "must", "solid"), (CANNOT, "cannot", "dashed")):
-            chosen = np.flatnonzero((said.kind == kind) & (is_broken == wrong))
+        for sign, name, dashes in ((1, "must", "solid"), (-1, "cannot", "dashed")):
+            chosen = np.flatnonzero(said.is_pair & (said.sign == sign) & (is_broken == wrong))
             if len(chosen):
                 _draw_pairs(ax, plane, side, chosen, (name + suffix, colour, dashes, wrong))
-        rows = np.unique(said.i[(said.class_code >= 0) & (is_broken == wrong)])
+        rows = np.unique(said.i[said.is_class & (is_broken == wrong)])
         if len(rows):
             shown = sample(rows, _MAX_LINES)
             x, y = plane[shown].T

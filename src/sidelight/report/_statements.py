@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from sidelight.side import CANNOT, KINDS, LABEL, MUST, SideInformation
+from sidelight.side import KINDS, SideInformation
 
 NOT_TOLD = "(not told)"
 
@@ -131,21 +131,15 @@ def disagreements(side: SideInformation, *, limit: int = 20) -> list[dict[str, A
 def _judgements(side: SideInformation) -> tuple[NDArray[Any], ...]:
     """One entry per person and thing judged: statement, thing, answer, person."""
     said = side.statements
-    binding = said.binding & (said.annotator >= 0) & np.isin(said.kind, (MUST, CANNOT, LABEL))
-    chosen = np.flatnonzero(binding)
-    is_label = said.kind[chosen] == LABEL
-    things = np.stack(
-        [
-            said.i[chosen],
-            np.where(is_label, -1, said.j[chosen]),
-            np.where(is_label, said.vocabulary[chosen], -1),
-        ]
-    )
+    judges = said.is_pair | (said.is_class & (said.sign > 0))
+    chosen = np.flatnonzero(said.binding & (said.annotator >= 0) & judges)
+    said = said.take(chosen)
+    things = np.stack([said.i, said.j, said.vocabulary])
     target = np.unique(things, axis=1, return_inverse=True)[1].ravel()
-    answer = np.where(is_label, said.class_code[chosen], said.kind[chosen])
-    key = np.stack([target, said.annotator[chosen]])[:, ::-1]
+    answer = np.where(said.is_class, said.class_code, said.sign)
+    key = np.stack([target, said.annotator])[:, ::-1]
     last = len(chosen) - 1 - np.unique(key, axis=1, return_index=True)[1]
-    return chosen[last], target[last], answer[last], said.annotator[chosen[last]]
+    return chosen[last], target[last], answer[last], said.annotator[last]
 
 
 def _incidence(key: NDArray[Any], annotator: NDArray[Any], n_annotators: int) -> Any:

@@ -10,7 +10,7 @@ from scipy import sparse
 from sidelight.exceptions import DataError
 from sidelight.report._statements import NOT_TOLD, summarize_side
 from sidelight.results import ClusterResult
-from sidelight.side import CANNOT, KINDS, LABEL, MUST, NOT_LABEL, match_classes
+from sidelight.side import KINDS, match_classes
 
 Floats = NDArray[np.float64]
 
@@ -373,15 +373,15 @@ def _doubt(result: ClusterResult, evidence: Evidence) -> Floats:
     if evidence.probabilities is None:
         return doubt
     given = np.asarray(evidence.probabilities, dtype=np.float64)
-    pair = np.flatnonzero(np.isin(said.kind, (MUST, CANNOT)))
+    pair = np.flatnonzero(said.is_pair)
     together = np.einsum("nk,nk->n", given[said.i[pair]], given[said.j[pair]])
-    doubt[pair] = np.where(said.kind[pair] == MUST, 1 - together, together)
-    label = np.flatnonzero(np.isin(said.kind, (LABEL, NOT_LABEL)))
+    doubt[pair] = np.where(said.sign[pair] > 0, 1 - together, together)
+    label = np.flatnonzero(said.is_class)
     if len(label):
         matched = match_classes(side, result.labels, given.shape[1])
         cluster = matched[said.vocabulary[label], said.class_code[label]]
         member = np.where(cluster >= 0, given[said.i[label], cluster], 0.0)
-        doubt[label] = np.where(said.kind[label] == LABEL, 1 - member, member)
+        doubt[label] = np.where(said.sign[label] > 0, 1 - member, member)
     return np.clip(doubt, 0, 1)
 
 

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sidelight.exceptions import DataError
 from sidelight.report._figures import COLOURS, add_legend, counted, new_figure, sample, short
-from sidelight.side import CANNOT, LABEL, MUST, SideInformation
+from sidelight.side import LABEL, SideInformation
 from sidelight.tree import ClusterTree, ends, lay_out
 
 if TYPE_CHECKING:
@@ -187,9 +187,9 @@ def _draw_statements(
         ax.scatter(labelled, y, s=14, c="#555555", marker="^", label="label", linewidths=0)
         low -= unit
     deepest = 0.0
-    for kind, name, dashes in ((MUST, "must", "solid"), (CANNOT, "cannot", "dashed")):
+    for sign, name, dashes in ((1, "must", "solid"), (-1, "cannot", "dashed")):
         for wrong in (False, True):
-            chosen = np.flatnonzero((said.kind == kind) & said.binding & (broken == wrong))
+            chosen = said.binding & said.is_pair & (said.sign == sign) & (broken == wrong)
             a, b = top.branch[said.i[chosen]], top.branch[said.j[chosen]]
             pairs = np.unique(np.sort(np.stack([a, b], axis=1), axis=1), axis=0)
             pairs = pairs[pairs[:, 0] != pairs[:, 1]]

@@ -5,17 +5,19 @@ from sidelight.side._conflicts import Conflict, Conflicts
 from sidelight.side._feasibility import Feasibility
 from sidelight.side._files import read, write
 from sidelight.side._information import SideInformation
-from sidelight.side._matching import match_classes
-from sidelight.side._sampling import sample_labels, sample_pairs
-from sidelight.side._statements import (
+from sidelight.side._kinds import (
     CANNOT,
     KINDS,
     LABEL,
     MUST,
     NOT_LABEL,
     UNSURE,
-    Statements,
+    Kind,
+    usable_kinds,
 )
+from sidelight.side._matching import match_classes
+from sidelight.side._sampling import sample_labels, sample_pairs
+from sidelight.side._statements import Statements
 
 __all__ = [
     "CANNOT",
@@ -28,11 +30,13 @@ __all__ = [
     "Conflict",
     "Conflicts",
     "Feasibility",
+    "Kind",
     "SideInformation",
     "Statements",
     "match_classes",
     "read",
     "sample_labels",
     "sample_pairs",
+    "usable_kinds",
     "write",
 ]

@@ -13,16 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from sidelight.side._statements import (
-    CANNOT,
-    KINDS,
-    LABEL,
-    MUST,
-    NOT_LABEL,
-    Ints,
-    distinct,
-    row_positions,
-)
+from sidelight.side._kinds import CANNOT, KINDS, LABEL, MUST, NOT_LABEL
+from sidelight.side._statements import Ints, distinct, row_positions
 
 if TYPE_CHECKING:
     from sidelight.side._information import SideInformation
@@ -43,14 +35,14 @@ class Bonds(NamedTuple):
 def bonds(side: "SideInformation") -> Bonds:
     """The graph of must-links and labels that bind."""
     said = side.statements
-    about_class = said.kind >= LABEL
+    about_class = said.is_class
     n_classes = max(len(side.classes), 1)
     keys = said.vocabulary[about_class] * n_classes + said.class_code[about_class]
     classes, inverse = np.unique(keys, return_inverse=True)
     class_vertex = np.full(len(said.kind), -1, dtype=np.int64)
     class_vertex[about_class] = side.n_samples + inverse
-    ties = np.flatnonzero(said.binding & ((said.kind == MUST) | (said.kind == LABEL)))
-    right = np.where(said.kind == MUST, said.j, class_vertex)
+    ties = np.flatnonzero(said.binding & (said.sign > 0))
+    right = np.where(said.is_pair, said.j, class_vertex)
     return Bonds(
         side.n_samples + len(classes),
         class_vertex,

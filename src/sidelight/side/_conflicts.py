@@ -20,7 +20,8 @@ from scipy.sparse import csgraph
 
 from sidelight.exceptions import SideInformationError
 from sidelight.side._closure import Bonds, bonds, components
-from sidelight.side._statements import CANNOT, LABEL, NOT_LABEL, Ints, distinct, heaviest_class
+from sidelight.side._kinds import CANNOT, LABEL, NOT_LABEL, TABLE, is_pair, sign
+from sidelight.side._statements import Ints, distinct, heaviest_class
 
 if TYPE_CHECKING:
     from sidelight.side._information import SideInformation
@@ -63,11 +64,12 @@ class Conflict:
     def __str__(self) -> str:
         said = self.side.statements
         row = self.side.row_name(said.i[self.statement])
-        if said.kind[self.statement] == CANNOT:
+        kind = TABLE[said.kind[self.statement]]
+        if kind.about == "pair":
             claim = f"{row} and {self.side.row_name(said.j[self.statement])} are kept apart"
         else:
-            verb = "is" if said.kind[self.statement] == LABEL else "is not"
-            claim = f"row {row} {verb} {self.side.classes[said.class_code[self.statement]]!r}"
+            name = self.side.classes[said.class_code[self.statement]]
+            claim = f"row {row} {kind.words} {name!r}"
         if not self.chain:
             return f"{claim}, yet it is the same row"
         links = self._links(self.chain[:_MAX_WORDS])
@@ -283,9 +285,9 @@ class _ChainSearch:
         """The statements on a shortest path from the row to where the contradiction lies."""
         said = self.side.statements
         blocked = np.empty(0, dtype=np.int64)
-        if said.kind[statement] == CANNOT:
+        if is_pair(said.kind[statement]):
             goal = int(said.j[statement])
-        elif said.kind[statement] == NOT_LABEL:
+        elif sign(said.kind[statement]) < 0:
             goal = int(self.bonds.class_vertex[statement])
         else:
             goal, blocked = self._rival(statement)

@@ -28,8 +28,9 @@ from sidelight._writing import replacing
 from sidelight.exceptions import SideInformationError
 from sidelight.side import _frames
 from sidelight.side._cells import to_cell
+from sidelight.side._kinds import CANNOT, KINDS, MUST
 from sidelight.side._sources import COLUMNS, VERSION, Source, build, check_columns, fail
-from sidelight.side._statements import CANNOT, KINDS, MUST, SelfPairs
+from sidelight.side._statements import SelfPairs
 
 if TYPE_CHECKING:
     from sidelight.side._information import SideInformation

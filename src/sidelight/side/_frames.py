@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from sidelight.exceptions import SideInformationError
 from sidelight.side._cells import map_distinct
+from sidelight.side._kinds import KINDS
 from sidelight.side._names import brief
 from sidelight.side._sources import COLUMNS, check_columns
-from sidelight.side._statements import KINDS
 
 if TYPE_CHECKING:
     from sidelight.side._information import SideInformation

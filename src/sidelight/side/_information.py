@@ -15,6 +15,7 @@ from scipy import sparse
 
 from sidelight.exceptions import SideInformationError
 from sidelight.side import _closure, _conflicts, _feasibility, _matching
+from sidelight.side._kinds import CANNOT, KINDS, LABEL, MUST, TABLE
 from sidelight.side._names import (
     Name,
     as_column,
@@ -25,10 +26,6 @@ from sidelight.side._names import (
 )
 from sidelight.side._pairs import concatenate, graph_edges, pair_columns
 from sidelight.side._statements import (
-    CANNOT,
-    KINDS,
-    LABEL,
-    MUST,
     Ints,
     SelfPairs,
     Statements,
@@ -678,7 +675,7 @@ class SideInformation:
         'a with c (must)'
         """
         said = self.statements
-        kind = KINDS[said.kind[statement]]
+        kind = TABLE[said.kind[statement]]
         near, far = said.i[statement], said.j[statement]
         if far >= 0 and start == far:
             near, far = far, near
@@ -688,13 +685,11 @@ class SideInformation:
             if said.annotator[statement] < 0
             else f", {self.annotators[said.annotator[statement]]}"
         )
-        if kind in ("label", "not_label"):
-            verb = "is" if kind == "label" else "is not"
-            return f"{row} {verb} {self.classes[said.class_code[statement]]!r} ({kind}{by})"
-        if far < 0:
-            return f"{row} is anybody's guess ({kind}{by})"
-        joined = {"must": "with", "cannot": "apart from", "unsure": "perhaps with"}[kind]
-        return f"{row} {joined} {self.row_name(far)} ({kind}{by})"
+        if kind.about == "class":
+            told = f"{kind.words} {self.classes[said.class_code[statement]]!r}"
+        else:
+            told = "is anybody's guess" if far < 0 else f"{kind.words} {self.row_name(far)}"
+        return f"{row} {told} ({kind.name}{by})"
 
     def row_name(self, row: int | np.integer[Any]) -> str:
         """The user's id of a row, or its position."""

@@ -7,7 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
 from sidelight.exceptions import SideInformationError
-from sidelight.side._statements import CANNOT, LABEL, MUST, NOT_LABEL, Ints
+from sidelight.side._kinds import LABEL
+from sidelight.side._statements import Ints
 
 if TYPE_CHECKING:
     from sidelight.side._information import SideInformation
@@ -88,14 +89,10 @@ def violated(side: "SideInformation", labels: ArrayLike) -> NDArray[np.bool_]:
     of_class = np.full(len(said.kind), -1, dtype=np.int64)
     if n_clusters and side.classes:
         of_class = match_classes(side, labels, n_clusters)[said.vocabulary, said.class_code]
-    same_cluster = (of_i == of_j) & (of_i >= 0)
-    same_class = (of_i == of_class) & (of_i >= 0)
-    broken = np.zeros(len(said.kind), dtype=bool)
-    broken |= (said.kind == MUST) & ~same_cluster & (said.i != said.j)
-    broken |= (said.kind == CANNOT) & (same_cluster | (said.i == said.j))
-    broken |= (said.kind == LABEL) & ~same_class
-    broken |= (said.kind == NOT_LABEL) & same_class
-    return broken
+    other = np.where(said.is_class, of_class, of_j)
+    # A row is with itself, also where it is noise.
+    together = ((of_i == other) & (of_i >= 0)) | (said.i == said.j)
+    return (said.sign != 0) & (together != (said.sign > 0))
 
 
 def _cluster_numbers(side: "SideInformation", labels: ArrayLike) -> Ints:

@@ -17,8 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from sidelight._random import as_generator
 from sidelight.exceptions import SideInformationError
 from sidelight.side._information import SideInformation
+from sidelight.side._kinds import CANNOT, LABEL, MUST, NOT_LABEL
 from sidelight.side._names import as_column, encode
-from sidelight.side._statements import CANNOT, LABEL, MUST, NOT_LABEL, distinct
+from sidelight.side._statements import distinct
 
 Ints = NDArray[np.int64]
 Number = int | float

@@ -23,8 +23,9 @@ from sidelight.side._cells import (
     to_text,
     to_whole,
 )
+from sidelight.side._kinds import KINDS
 from sidelight.side._names import as_column, brief
-from sidelight.side._statements import KINDS, SelfPairs
+from sidelight.side._statements import SelfPairs
 
 if TYPE_CHECKING:
     from sidelight.side._information import SideInformation

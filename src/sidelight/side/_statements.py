@@ -8,10 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.exceptions import SideInformationError, UnknownRowsError
+from sidelight.side._kinds import KINDS, is_class, is_pair, sign
 from sidelight.side._names import Name, as_column, brief, encode, is_missing, look_up
-
-KINDS = ("must", "cannot", "unsure", "label", "not_label")
-MUST, CANNOT, UNSURE, LABEL, NOT_LABEL = range(5)
 
 SelfPairs = Literal["raise", "drop", "keep"]
 Ints = NDArray[np.int64]
@@ -58,9 +56,29 @@ class Statements(NamedTuple):
         return all(map(np.array_equal, first.columns, second.columns))
 
     @property
+    def is_pair(self) -> NDArray[np.bool_]:
+        """Which statements are about a pair of rows."""
+        return is_pair(self.kind)
+
+    @property
+    def is_class(self) -> NDArray[np.bool_]:
+        """Which statements are about a row and a class."""
+        return is_class(self.kind)
+
+    @property
+    def sign(self) -> NDArray[np.int8]:
+        """1 for "together" (must, label), -1 for "apart" (cannot, not_label), 0 for neither."""
+        return sign(self.kind)
+
+    @property
+    def signed_weight(self) -> NDArray[np.float64]:
+        """The weight, below zero for what keeps apart."""
+        return self.sign * self.weight
+
+    @property
     def binding(self) -> NDArray[np.bool_]:
         """Whether a statement binds anything: not if it is unsure, not if it weighs nothing."""
-        return (self.kind != UNSURE) & (self.weight > 0)
+        return (self.sign != 0) & (self.weight > 0)
 
 
 class Table(NamedTuple):
@@ -133,9 +151,10 @@ def check_statements(
         )
     length = len(raw_i)
     kinds = _kind_codes(kind, length)
+    of_class = is_class(kinds)
 
     def say(k: int) -> str:
-        rows = (raw_i[k], raw_j[k]) if kinds[k] <= UNSURE else (raw_i[k],)
+        rows = (raw_i[k],) if of_class[k] else (raw_i[k], raw_j[k])
         return " ".join([KINDS[kinds[k]], *map(brief, map(str, rows))])
 
     position = None
@@ -146,16 +165,15 @@ def check_statements(
         second = _positions(raw_j, n_samples, kinds, say, partner=True)
     else:
         first, second = _look_up_pairs(raw_i, raw_j, position, kinds, say)
-    is_pair = kinds <= CANNOT
     class_code, class_names = encode(class_, length, "class")
     refuse(
-        is_pair & (second < 0),
+        is_pair(kinds) & (second < 0),
         say,
         "only one row",
         "must and cannot are about two rows: fill column j.",
     )
     refuse(
-        (kinds >= LABEL) & (class_code < 0),
+        of_class & (class_code < 0),
         say,
         "no class",
         "label and not_label need a class.",
@@ -166,18 +184,17 @@ def check_statements(
     annotator_code, annotators = encode(annotator, length, "annotator")
     vocabulary_code, vocabularies = encode(vocabulary, length, "vocabulary")
 
-    of_pairs = kinds <= UNSURE
-    second = np.where(of_pairs, second, -1)
+    second = np.where(of_class, -1, second)
     low = np.where(second >= 0, np.minimum(first, second), first)
     high = np.where(second >= 0, np.maximum(first, second), -1)
     table = Statements(
         kinds,
         low,
         high,
-        np.where(kinds >= LABEL, class_code, -1),
+        np.where(of_class, class_code, -1),
         weights,
         annotator_code,
-        np.where(kinds >= LABEL, vocabulary_code, -1),
+        np.where(of_class, vocabulary_code, -1),
     )
     table = _settle_self_pairs(table, self_pairs, say)
     return compact(table, class_names, annotators, vocabularies)
@@ -348,7 +365,7 @@ def _look_up_pairs(
 ) -> tuple[Ints, Ints]:
     """Positions of ids, −1 where the partner is missing; one error names all unknown ids."""
     first, second = look_up(rows, position), look_up(partners, position)
-    lost = (second == -1) & (kinds <= UNSURE)
+    lost = (second == -1) & ~is_class(kinds)
     unknown = [*rows[first == -1].tolist(), *partners[lost].tolist()]
     refuse(
         (first < 0) | lost,
@@ -369,11 +386,11 @@ def _positions(
     partner: bool = False,
 ) -> Ints:
     """Row positions; −1 where the column j may be, and is, empty."""
-    matters = kinds <= UNSURE if partner else np.ones(len(rows), dtype=bool)
+    matters = ~is_class(kinds) if partner else np.ones(len(rows), dtype=bool)
     numbers = _whole_numbers(rows, partner, matters, say)
     # −1 may stand for "no partner" where a partner may be missing, and in whole-number columns only
     # the labels' partners may.
-    may_be_empty = partner & ((kinds > CANNOT) | (rows.dtype.kind not in "iu"))
+    may_be_empty = partner & (~is_pair(kinds) | (rows.dtype.kind not in "iu"))
     outside = matters & ((numbers < np.where(may_be_empty, -1, 0)) | (numbers >= n_samples))
     refuse(
         outside,

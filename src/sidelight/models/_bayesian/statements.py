@@ -15,7 +15,7 @@ from scipy import sparse
 
 from sidelight._kernels import bayesian_mixture as kernels
 from sidelight.exceptions import SideInformationError
-from sidelight.side import CANNOT, LABEL, MUST, NOT_LABEL, SideInformation, Statements
+from sidelight.side import SideInformation, Statements
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -194,7 +194,7 @@ def nats(
         value = np.full(len(said.kind), float(given))
     if not per_label:
         # A pair of labels multiplies both its ends; then it counts what one stated pair counts.
-        value = np.where(said.kind >= LABEL, np.sqrt(value), value)
+        value = np.where(said.is_class, np.sqrt(value), value)
     return value
 
 
@@ -221,12 +221,12 @@ class _Labels(NamedTuple):
         *,
         per_label: bool,
     ) -> "_Labels":
-        is_label = said.kind >= LABEL
+        is_label = said.is_class
         said, must, cannot = said.take(is_label), must[is_label], cannot[is_label]
         n_classes = max(len(side.classes), 1)
         keys, column = np.unique(said.vocabulary * n_classes + said.class_code, return_inverse=True)
         vocabulary = np.unique(keys // n_classes, return_inverse=True)[1].astype(np.int64)
-        is_positive, is_negative = said.kind == LABEL, said.kind == NOT_LABEL
+        is_positive, is_negative = said.sign > 0, said.sign < 0
         row, positive, must, repel = _merged(
             said.i[is_positive], column[is_positive], must[is_positive], cannot[is_positive]
         )
@@ -335,9 +335,9 @@ class _Graph(NamedTuple):
 
 def _pair_graph(said: Statements, must: Floats, cannot: Floats) -> _Graph:
     # A row always is with itself, whatever is said: such a pair changes nothing.
-    is_pair = ((said.kind == MUST) | (said.kind == CANNOT)) & (said.i != said.j)
-    attract = np.where(said.kind == MUST, must, 0.0)
-    repel = np.where(said.kind == CANNOT, cannot, 0.0)
+    is_pair = said.is_pair & (said.i != said.j)
+    attract = np.where(said.sign > 0, must, 0.0)
+    repel = np.where(said.sign < 0, cannot, 0.0)
     is_pair &= attract + repel > 0
     i, j = said.i[is_pair], said.j[is_pair]
     ends, others = np.concatenate([i, j]), np.concatenate([j, i])

@@ -21,7 +21,7 @@ from sidelight.models._bayesian.run import (
 )
 from sidelight.models._bayesian.statements import Couplings, Memory, SomeCouplings, Strength, nats
 from sidelight.models._bayesian.stochastic import Averages, StepSizes, of_batch, shares_alone
-from sidelight.side import LABEL, NOT_LABEL, SideInformation
+from sidelight.side import SideInformation
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -47,7 +47,7 @@ class Groups(NamedTuple):
     ) -> "Groups":
         """Of the label statements about some rows."""
         said = side.statements
-        said = said.take(said.binding & (said.kind >= LABEL))
+        said = said.take(said.binding & said.is_class)
         codes, column = np.unique(
             np.stack([said.vocabulary, said.class_code]), axis=1, return_inverse=True
         )
@@ -58,8 +58,8 @@ class Groups(NamedTuple):
         cannot = nats(side, said, strength.cannot, "cannot_weight", strength.per_label)
         of_rows = phi.of_rows(said.i)
         tables = []
-        for kind, value in ((LABEL, must), (LABEL, cannot), (NOT_LABEL, cannot), (LABEL, 1.0)):
-            weight = np.where(said.kind == kind, said.weight * value, 0.0) / n_rows
+        for sign, value in ((1, must), (1, cannot), (-1, cannot), (1, 1.0)):
+            weight = np.where(said.sign == sign, said.weight * value, 0.0) / n_rows
             table = np.zeros((len(keys), of_rows.shape[1]))
             np.add.at(table, column, weight[:, None] * of_rows)
             tables.append(table)

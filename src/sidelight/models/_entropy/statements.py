@@ -15,7 +15,7 @@ from scipy import sparse
 
 from sidelight.exceptions import SideInformationError
 from sidelight.models._entropy.search import Ties
-from sidelight.side import CANNOT, LABEL, MUST, NOT_LABEL, SideInformation, Statements
+from sidelight.side import CANNOT, LABEL, SideInformation, Statements
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -98,7 +98,7 @@ def _once(said: Statements) -> Statements:
 
     Sorted, so that their order does not change a bit of any sum.
     """
-    said = said.take(said.binding & ((said.kind >= LABEL) | (said.i != said.j)))
+    said = said.take(said.binding & (said.i != said.j))
     about = (said.class_code, said.vocabulary, said.j, said.i, said.kind)
     said = said.take(np.lexsort((-said.weight, *about)))
     about = (said.class_code, said.vocabulary, said.j, said.i, said.kind)
@@ -124,7 +124,7 @@ def stated_pairs(side: SideInformation) -> sparse.csr_array:
     more pairs than statements and pairs of classes.
     """
     said = _once(side.statements)
-    by_class = said.kind >= LABEL
+    by_class = said.is_class
     n_codes = int(said.class_code.max(initial=0)) + 1
     code = said.vocabulary * n_codes + said.class_code
     has = said.kind == LABEL
@@ -133,7 +133,7 @@ def stated_pairs(side: SideInformation) -> sparse.csr_array:
     place = np.searchsorted(classes, code)
     known = ~by_class | (np.append(classes, code.max(initial=0) + 1)[place] == code)
     other = np.where(by_class, first[place], said.j)
-    value = np.where((said.kind == MUST) | has, said.weight, -said.weight)
+    value = said.signed_weight
     keep = known & (said.i != other)
     a, b = np.triu_indices(len(classes), 1)
     differ = (classes[a] // n_codes == classes[b] // n_codes) & (first[a] != first[b])
@@ -233,11 +233,11 @@ def _apart(said: Statements, group: Ints, labels: Ints) -> tuple[Ints, Floats]:
     Two groups with labels of one vocabulary are apart with weight 1: the weights of labels are in
     the amounts of their rows. ``labels`` are the group, vocabulary and class of each label.
     """
-    said = said.take((said.kind == CANNOT) | (said.kind == NOT_LABEL))
+    said = said.take(said.sign < 0)
     n_groups = int(group.max()) + 1
     one = group[said.i]
     other = np.where(
-        said.kind == CANNOT,
+        said.is_pair,
         group[said.j],
         _group_of_class(labels, said.vocabulary, said.class_code),
     )
@@ -286,8 +286,8 @@ def _amounts(said: Statements, n_samples: int) -> Floats:
 
     A pair then counts the geometric mean of its rows' weights.
     """
-    said = said.take((said.kind == MUST) | (said.kind == LABEL))
-    pairs = said.kind == MUST
+    said = said.take(said.sign > 0)
+    pairs = said.is_pair
     rows = np.concatenate([said.i, said.j[pairs]])
     weights = np.concatenate([said.weight, said.weight[pairs]])
     count = np.bincount(rows, minlength=n_samples)
@@ -366,8 +366,8 @@ def _stated_values(
     said: Statements, n_samples: int, strengths: Strengths, scale: Floats
 ) -> tuple[Ints, Ints, Floats]:
     """Stated pairs, each once, and their weights: the sum of both kinds if they contradict."""
-    said = said.take((said.kind == MUST) | (said.kind == CANNOT))
-    is_must = said.kind == MUST
+    said = said.take(said.is_pair)
+    is_must = said.sign > 0
     value = np.empty(len(said.kind))
     for chosen, must in ((is_must, True), (~is_must, False)):
         strength = strengths.of(said.i[chosen], said.j[chosen], must)

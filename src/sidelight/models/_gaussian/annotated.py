@@ -60,7 +60,7 @@ from sidelight.models._gaussian.search import (
 )
 from sidelight.models._gaussian.statements import Annotations, LabelsOfSome, statement_errors, weigh
 from sidelight.models._naming import first_rows, names_array, new_names, number_of_clusters
-from sidelight.side import UNSURE, SideInformation
+from sidelight.side import SideInformation
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -429,7 +429,7 @@ class AnnotatedGaussianMixture(SideClusterer):
     ) -> None:
         """How accurate the annotators are, and how probably each statement is wrong."""
         told = side.statements
-        stated = told.kind != UNSURE
+        stated = told.sign != 0
         spoken_of = np.unique(np.concatenate([told.i[stated], told.j[stated & (told.j >= 0)]]))
         taken = as_blocks(as_dense(problem.rows.take(spoken_of)))
         log_density = _log_densities(taken, self.means_, self.variances_)

@@ -13,7 +13,7 @@ from scipy.special import gammaln, logsumexp, xlogy
 
 from sidelight._kernels import annotated as kernels
 from sidelight.models._naming import leading_vocabulary
-from sidelight.side import CANNOT, LABEL, MUST, NOT_LABEL, SideInformation, Statements
+from sidelight.side import SideInformation, Statements
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -73,7 +73,7 @@ class Annotations(NamedTuple):
         # In one order, so that sums do not depend on the order in which people spoke.
         said = said.take(np.lexsort(said.columns[::-1]))
         who = said.annotator % (len(side.annotators) + 1)  # code -1, not told, comes last
-        is_pair = (said.kind == MUST) | (said.kind == CANNOT)
+        is_pair = said.is_pair
         blocks = annotation_model == "sbm"
         loop = is_pair & (said.i == said.j)
         pair, label = is_pair & ~loop, ~is_pair
@@ -148,7 +148,7 @@ class _Columns(NamedTuple):
         keys, column = np.unique(said.vocabulary * n_classes + said.class_code, return_inverse=True)
         vocabulary, class_code = np.divmod(keys, n_classes)
         lead_vocabulary = leading_vocabulary(side)
-        mass = np.bincount(column, said.weight * (said.kind == LABEL), minlength=len(keys))
+        mass = np.bincount(column, said.weight * (said.sign > 0), minlength=len(keys))
         of_lead = np.flatnonzero(vocabulary == lead_vocabulary)
         heaviest = of_lead[np.argsort(-mass[of_lead], kind="stable")][:n_clusters]
         # Classes with labels come first, since starts are seeded from these.
@@ -172,7 +172,7 @@ class _Pairs(NamedTuple):
     @classmethod
     def of(cls, said: Statements, annotated: Ints, who: Ints) -> "_Pairs":
         a, b = np.searchsorted(annotated, said.i), np.searchsorted(annotated, said.j)
-        return cls(a, b, np.where(said.kind == MUST, said.weight, -said.weight), who)
+        return cls(a, b, said.signed_weight, who)
 
 
 class _Labels(NamedTuple):
@@ -189,12 +189,11 @@ class _Labels(NamedTuple):
         base = int(said.class_code.max(initial=0)) + int(columns.class_code.max(initial=0)) + 1
         keys = columns.vocabulary * base + columns.class_code
         column = np.searchsorted(keys, said.vocabulary * base + said.class_code)
-        positive = said.kind == LABEL
         bonus = np.zeros(len(column))
         if len(column):
-            bonus = said.weight * np.log(columns.alternatives(n_clusters)[column]) * positive
-        pull = np.where(positive, said.weight, -said.weight)
-        return cls(np.searchsorted(annotated, said.i), column, pull, bonus, who)
+            bonus = said.weight * np.log(columns.alternatives(n_clusters)[column]) * (said.sign > 0)
+        row = np.searchsorted(annotated, said.i)
+        return cls(row, column, said.signed_weight, bonus, who)
 
 
 def _entries(pairs: _Pairs, labels: _Labels, tie: Ints, n_rows: int) -> Any:
@@ -236,7 +235,7 @@ def _self_pairs(
     """
     constant = np.zeros((len(side.annotators) + 1, 2))
     loops = np.zeros((len(annotated), 2))
-    cannot = (said.kind == CANNOT).astype(np.int64)
+    cannot = (said.sign < 0).astype(np.int64)
     layer_total = np.zeros(2)
     if blocks:
         position = np.searchsorted(annotated, said.i[loop])
@@ -343,9 +342,7 @@ def agreement(side: SideInformation, labels: Any, cluster_of: NDArray[Any]) -> A
     same = np.where(said.j >= 0, labels[said.i] == labels[said.j], False)
     home = cluster_of[said.vocabulary, said.class_code] if side.classes else said.i * 0 - 1
     at_home = labels[said.i] == home
-    agrees = np.where(said.kind == MUST, same, ~same)
-    agrees = np.where(said.kind == LABEL, at_home, agrees)
-    return np.where(said.kind == NOT_LABEL, ~at_home, agrees)
+    return np.where(said.is_class, at_home, same) == (said.sign > 0)
 
 
 class Evidence(NamedTuple):
@@ -387,21 +384,21 @@ def weigh(
     accuracy = annotator_accuracies(tally, given, log_p)
     odds = said.weight * np.log(accuracy / (1 - accuracy))[who]
     sizes = [
-        len(np.unique(said.class_code[(said.kind >= LABEL) & (said.vocabulary == v)]))
+        len(np.unique(said.class_code[said.is_class & (said.vocabulary == v)]))
         for v in (*range(len(side.vocabularies)), -1)
     ]
     alternatives = np.maximum(np.maximum(sizes, n_clusters) - 1, 1)
     support = log_density.copy()
-    is_pair = binding & ((said.kind == MUST) | (said.kind == CANNOT)) & (said.i != said.j)
-    signed = np.where((said.kind == MUST) | (said.kind == LABEL), odds, -odds)
+    is_pair = binding & said.is_pair & (said.i != said.j)
+    signed = said.sign * odds
     for near, far in ((said.i, said.j), (said.j, said.i)):
         row = np.searchsorted(annotated, near[is_pair])
         np.add.at(support, (row, labels[far[is_pair]]), signed[is_pair])
-    is_label = binding & (said.kind >= LABEL)
+    is_label = binding & said.is_class
     if is_label.any():
         home = cluster_of[said.vocabulary, said.class_code]
         known = is_label & (home >= 0)
-        bonus = said.weight * np.log(alternatives[said.vocabulary]) * (said.kind == LABEL)
+        bonus = said.weight * np.log(alternatives[said.vocabulary]) * (said.sign > 0)
         np.add.at(
             support,
             (np.searchsorted(annotated, said.i[known]), home[known]),
@@ -420,15 +417,14 @@ def statement_errors(side: SideInformation, known: Evidence) -> Floats:
     """
     said = side.statements
     errors = np.full(len(said.kind), np.nan)
-    is_pair = (said.kind == MUST) | (said.kind == CANNOT)
-    loop = is_pair & (said.i == said.j)
-    errors[loop] = said.kind[loop] == CANNOT
-    pairs = np.flatnonzero(is_pair & ~loop)
+    loop = said.is_pair & (said.i == said.j)
+    errors[loop] = said.sign[loop] < 0
+    pairs = np.flatnonzero(said.is_pair & ~loop)
     between = _odds_between(side, pairs, known.odds)
     for start in range(0, len(pairs), _PORTION):
         here = pairs[start : start + _PORTION]
         errors[here] = _pair_errors(side, here, between[start : start + _PORTION], known)
-    labels = np.flatnonzero(said.kind >= LABEL)
+    labels = np.flatnonzero(said.is_class)
     for start in range(0, len(labels), _PORTION):
         here = labels[start : start + _PORTION]
         errors[here] = _label_errors(side, here, known)
@@ -440,7 +436,7 @@ def _odds_between(side: SideInformation, pairs: Ints, odds: Floats) -> Floats:
     said = side.statements
     if not len(pairs):
         return np.zeros(0)
-    signed = np.where(said.kind == MUST, odds, -odds)[pairs]
+    signed = (said.sign * odds)[pairs]
     _, group = np.unique(said.i[pairs] * side.n_samples + said.j[pairs], return_inverse=True)
     return np.bincount(group, weights=signed).astype(np.float64)[group]
 
@@ -460,7 +456,7 @@ def _without(side: SideInformation, known: Evidence, here: Ints, agree: Any) -> 
 
 def _pair_errors(side: SideInformation, here: Ints, between: Floats, known: Evidence) -> Floats:
     said = side.statements
-    i, j, must = said.i[here], said.j[here], said.kind[here] == MUST
+    i, j, must = said.i[here], said.j[here], said.sign[here] > 0
     number = np.arange(len(here))
     sides = []
     for near, far in ((i, j), (j, i)):
@@ -479,7 +475,7 @@ def _pair_errors(side: SideInformation, here: Ints, between: Floats, known: Evid
 
 def _label_errors(side: SideInformation, here: Ints, known: Evidence) -> Floats:
     said = side.statements
-    vocabulary, positive = said.vocabulary[here], said.kind[here] == LABEL
+    vocabulary, positive = said.vocabulary[here], said.sign[here] > 0
     home = known.cluster_of[vocabulary, said.class_code[here]]
     number = np.arange(len(here))
     support = _support(known, said.i[here])

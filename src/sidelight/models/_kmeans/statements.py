@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sidelight.blocks import Blocks
-from sidelight.side import CANNOT, LABEL, NOT_LABEL, SideInformation
+from sidelight.side import CANNOT, SideInformation
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -34,12 +34,12 @@ class LabelTable(NamedTuple):
     def of(cls, side: SideInformation) -> "LabelTable":
         """The table of the binding label statements of ``side``."""
         said = side.statements
-        said = said.take(said.binding & np.isin(said.kind, (LABEL, NOT_LABEL)))
+        said = said.take(said.binding & said.is_class)
         keys, column = np.unique(
             said.vocabulary * len(side.classes) + said.class_code, return_inverse=True
         )
         vocabulary, class_code = np.divmod(keys, max(len(side.classes), 1))
-        entry = column + len(keys) * (said.kind == NOT_LABEL)
+        entry = column + len(keys) * (said.sign < 0)
         # Sorted by everything, so that the order of the statements does not change a bit.
         order = np.lexsort((said.weight, entry, said.i))
         stated, first = np.unique(said.i[order], return_index=True)

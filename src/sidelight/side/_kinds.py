@@ -1,0 +1,84 @@
+"""The kinds of statement and what each one means, in one table.
+
+Code asks for traits, `is_pair`, `is_class` and `sign`, and not for the numbers of kinds: so a new
+kind with these traits is a line in the table.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Kind(NamedTuple):
+    """What one kind of statement means.
+
+    Attributes
+    ----------
+    name : str
+        As users write it, in files and in ``accepts`` of models.
+    about : {"pair", "class", "nothing"}
+        A pair of rows, a row and a class, or nothing that could be kept or broken.
+    sign : {1, -1, 0}
+        1: they belong together; -1: they do not; 0: nothing is said.
+    words : str
+        What stands between the row and the other row or the class when it is told.
+
+    Examples
+    --------
+    >>> from sidelight.side import KINDS, Kind
+    >>> Kind.of("cannot")
+    Kind(name='cannot', about='pair', sign=-1, words='apart from')
+    """
+
+    name: str
+    about: Literal["pair", "class", "nothing"]
+    sign: Literal[1, -1, 0]
+    words: str
+
+    @classmethod
+    def of(cls, name: str) -> "Kind":
+        """The kind of that name."""
+        return TABLE[KINDS.index(name)]
+
+    @property
+    def binds(self) -> bool:
+        """Whether a partition can keep or break it."""
+        return self.sign != 0
+
+
+TABLE = (
+    Kind("must", "pair", 1, "with"),
+    Kind("cannot", "pair", -1, "apart from"),
+    Kind("unsure", "nothing", 0, "perhaps with"),
+    Kind("label", "class", 1, "is"),
+    Kind("not_label", "class", -1, "is not"),
+)
+KINDS = tuple(kind.name for kind in TABLE)
+MUST, CANNOT, UNSURE, LABEL, NOT_LABEL = range(len(TABLE))
+
+_IS_PAIR = np.array([kind.about == "pair" for kind in TABLE])
+_IS_CLASS = np.array([kind.about == "class" for kind in TABLE])
+_SIGN = np.array([kind.sign for kind in TABLE], dtype=np.int8)
+
+
+def is_pair(codes: Any) -> NDArray[np.bool_]:
+    """Which statements are about a pair of rows and need a second one."""
+    return _IS_PAIR[codes]
+
+
+def is_class(codes: Any) -> NDArray[np.bool_]:
+    """Which statements are about a row and a class."""
+    return _IS_CLASS[codes]
+
+
+def sign(codes: Any) -> NDArray[np.int8]:
+    """1 where a statement says "together", -1 where it says "apart", 0 where it says neither."""
+    return _SIGN[codes]
+
+
+def usable_kinds(accepts: Iterable[str]) -> list[str]:
+    """The kinds that can be handed to a model: those it accepts, and those that bind nothing."""
+    accepts = tuple(accepts)
+    return [kind.name for kind in TABLE if kind.name in accepts or not kind.binds]
