@@ -423,8 +423,8 @@ def test_seeds_are_the_means_of_the_labelled_classes():
     X, truth = blobs(n=300, scale=4)
     y = np.where(np.arange(300) < 40, truth, -1)
     side = SideInformation.from_labels(y)
-    plan, rng = _Plan(4, side, 300, 0.0), np.random.default_rng(0)
-    first = _start("seeded", problem_of(X, side, 1.0), plan, 0, rng)
+    plan, rng = _Plan("seeded", 4, side, 300, 0.0), np.random.default_rng(0)
+    first = _start(problem_of(X, side, 1.0), plan, 0, rng)
     assert_allclose(first.centers, [X[y == c].mean(axis=0) for c in range(4)])
     assert_array_equal(first.profiles, np.eye(4))
 
@@ -433,9 +433,9 @@ def test_later_seeds_are_labelled_rows():
     X, truth = blobs(n=300, scale=4)
     y = np.where(np.arange(300) < 40, truth, -1)
     side = SideInformation.from_labels(y)
-    plan, problem = _Plan(4, side, 300, 0.0), problem_of(X, side, 1.0)
+    plan, problem = _Plan("seeded", 4, side, 300, 0.0), problem_of(X, side, 1.0)
     children = np.random.default_rng(0).spawn(3)
-    starts = [_start("seeded", problem, plan, k, child) for k, child in enumerate(children)]
+    starts = [_start(problem, plan, k, child) for k, child in enumerate(children)]
     for start in starts[1:]:
         for c in range(4):
             assert (X[y == c] == start.centers[c]).all(axis=1).any()

@@ -1,18 +1,184 @@
-"""Starts and members of a population on the workers of a cluster, for data in memory here."""
+"""What the fits of all models share: starts and the best of them, callbacks, ``init``, warnings,
+and the way of starts to the workers of a cluster.
+"""
 
+import sys
 import time
+import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from types import FrameType
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed, parallel_config
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
 from sidelight.blocks import active_client, as_blocks, one_blas_thread, threads
 from sidelight.blocks._cluster import Cluster
+from sidelight.exceptions import DataError
 
 T = TypeVar("T")
 
 _NO_ROWS = as_blocks(np.empty((0, 0)))  # in the place of the data while a problem travels
+
+
+# Callbacks
+
+
+class Task:
+    """A task of a fit, as scikit-learn's callbacks follow it; ``with`` begins and ends it.
+
+    ``stopped`` says after its end whether a callback wants to stop.
+    """
+
+    def __init__(self, model: Any, context: Any) -> None:
+        self._model, self._context = model, context
+        self.stopped = False
+
+    @classmethod
+    def of_fit(cls, model: Any, n_parts: int | None = None) -> Self:
+        """The whole fit of a model, in so many parts (None: nobody knows)."""
+        return cls(model, model._init_callback_context(max_subtasks=n_parts))
+
+    def __enter__(self) -> Self:
+        self._context.call_on_fit_task_begin(estimator=self._model)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if exception[0] is None:
+            self.stopped = bool(self._context.call_on_fit_task_end(estimator=self._model))
+
+    def part(self, name: str, n_parts: int | None = None) -> "Task":
+        """A task inside this one."""
+        return Task(self._model, self._context.subcontext(task_name=name, max_subtasks=n_parts))
+
+    def step(self, name: str = "iteration") -> bool:
+        """One more step is done; whether a callback wants to stop."""
+        with Task(self._model, self._context.subcontext(task_name=name)) as done:
+            pass
+        return done.stopped
+
+
+def never() -> bool:
+    """The ``each_iteration`` of a run that nobody follows: do not stop."""
+    return False
+
+
+# Starts
+
+
+def n_starts(model: Any) -> int:
+    """The number of starts: ``n_init``, or one where ``init`` gives it."""
+    return int(model.n_init) if isinstance(model.init, str) else 1
+
+
+def best_of_starts(
+    model: Any,
+    work: Callable[..., T],
+    problem: Any,
+    common: Any,
+    starts: Sequence[Any],
+    *,
+    cost: Callable[[T], Any],
+    n_steps: int | None = None,
+) -> T:
+    """Do ``work(problem, common, start, each_iteration)`` for every start; the cheapest result.
+
+    The first of equals. With a cluster the starts run on its workers, where nobody calls
+    ``each_iteration``: see `elsewhere`. Callbacks see a task per start, of ``n_steps`` at most.
+    """
+    best: T | None = None
+    with Task.of_fit(model, len(starts)) as fit:
+        there = elsewhere(problem, common, len(starts))
+        done = None if there is None else there.run(work, starts)
+        for number, start in enumerate(starts):
+            with fit.part("start", n_steps) as task:
+                found = done[number] if done else work(problem, common, start, task.step)
+            best = found if best is None or cost(found) < cost(best) else best
+            if task.stopped:
+                break
+    assert best is not None
+    return best
+
+
+# What ``init`` gives
+
+
+def is_model(init: Any) -> bool:
+    """Whether ``init`` is a model, and not an array."""
+    return hasattr(init, "fit")
+
+
+def given_labels(
+    init: Any,
+    n_samples: int,
+    n_clusters: int | None = None,
+    *,
+    limit: str = "n_clusters",
+    X: Any = None,
+) -> NDArray[np.int64]:
+    """``init`` as a cluster number of each row: from an array, or from a fitted model.
+
+    −1 means the same in every model: ``init`` does not say where the row belongs, and the model
+    puts it where it puts a row that it knows nothing about. Of a fitted model these are
+    ``labels_`` if they are as many as the rows, else what it predicts for ``X``. ``limit`` is the
+    parameter that limits the numbers to ``n_clusters``; None: there is no limit.
+    """
+    if is_model(init):
+        check_is_fitted(init)
+        own = getattr(init, "labels_", None)
+        given = np.asarray(own if own is not None and len(own) == n_samples else init.predict(X))
+    else:
+        given = np.asarray(init)
+    if given.shape != (n_samples,) or given.dtype.kind not in "iu":
+        raise DataError(
+            f"init has shape {given.shape} and type {given.dtype}; give a whole number for each of "
+            f"the {n_samples} rows, its cluster or -1 where it is unknown, or a fitted model."
+        )
+    highest = np.inf if n_clusters is None else n_clusters - 1
+    if given.min() < -1 or given.max() > highest:
+        allowed = "0 or more" if n_clusters is None else f"0 to {highest}"
+        asked = "" if n_clusters is None else f" for {limit}={n_clusters}"
+        raise DataError(
+            f"init has cluster numbers from {given.min()} to {given.max()};{asked} give {allowed}, "
+            "and -1 where it is unknown."
+        )
+    return given.astype(np.int64)
+
+
+# Warnings
+
+
+def warn(text: str, category: type[Warning] = ConvergenceWarning) -> None:
+    """Warn, pointing at the line of the caller: not ours, and not scikit-learn's."""
+    level = 2
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and _is_library(frame):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, category, stacklevel=level)
+
+
+def _is_library(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__")).partition(".")[0] in ("sidelight", "sklearn")
+
+
+def warn_not_converged(run: Any, max_iter: int, advice: str) -> None:
+    """Say so if ``max_iter`` ended a run (``converged``, ``n_iter``)."""
+    if not run.converged and run.n_iter == max_iter:
+        warn(f"the best start had not converged after max_iter={max_iter} iterations; {advice}.")
+
+
+def warn_fewer_clusters(
+    n_found: int, n_asked: int, because: str = "too many rows are alike"
+) -> None:
+    """Say so if fewer clusters were found than asked for."""
+    if n_found < n_asked:
+        warn(f"found {n_found} clusters where {n_asked} were asked for: {because}.")
+
+
+# The workers of a cluster
 
 
 class Elsewhere:
@@ -27,7 +193,7 @@ class Elsewhere:
         X = self._cluster.send(problem.rows.data)
         self._sent = (X, self._cluster.send((problem._replace(rows=_NO_ROWS), common)))
 
-    def run(self, work: Callable[[Any, Any, Any], T], jobs: Sequence[Any]) -> list[T]:
+    def run(self, work: Callable[..., T], jobs: Sequence[Any]) -> list[T]:
         """``work(problem, common, job)`` of every job, in their order, by joblib's Dask backend."""
 
         def run_all() -> list[T]:
@@ -46,16 +212,16 @@ class Elsewhere:
 def elsewhere(problem: Any, common: Any, n_jobs: int) -> Elsewhere | None:
     """A place for the jobs of a problem, if there is a cluster; None to do them here.
 
-    problem : a named tuple with ``rows``. Rows that are on Dask themselves stay where they are:
-    their jobs follow one another, each with the whole cluster.
+    problem : a named tuple with ``rows``, or None for work that does not travel. Rows that are on
+    Dask themselves stay where they are: their jobs follow one another, each with the whole cluster.
     """
     client = active_client()
-    if client is None or problem.rows.data is None or n_jobs < 2:
+    if client is None or problem is None or problem.rows.data is None or n_jobs < 2:
         return None
     return Elsewhere(client, problem, common)
 
 
-def _alone(work: Callable[[Any, Any, Any], T], X: Any, sent: tuple[Any, Any], job: Any) -> T:
+def _alone(work: Callable[..., T], X: Any, sent: tuple[Any, Any], job: Any) -> T:
     """A job in one thread: a worker has as many jobs as threads."""
     problem, common = sent
     with one_blas_thread(), threads(1):

@@ -27,7 +27,6 @@ Departures from the paper, each settled by measurement; ``as_published`` takes b
   and begins at the labelled classes.
 """
 
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
@@ -35,7 +34,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.callback import with_callbacks
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from sidelight._kernels import bayesian_mixture as kernels
@@ -75,7 +73,7 @@ from sidelight.models._bayesian.stochastic import StepSizes, run_stochastic
 from sidelight.models._bayesian.stream import Arrival, Stream, advance
 from sidelight.models._centers import cluster_sizes
 from sidelight.models._emissions import EMISSIONS, Emission, make, of_components
-from sidelight.models._fitting import elsewhere
+from sidelight.models._fitting import best_of_starts, is_model, never, warn_not_converged
 from sidelight.models._naming import name_clusters
 from sidelight.side import SideInformation
 
@@ -428,14 +426,14 @@ n_features)
     def _fit(self, X: Any, side: SideInformation, seed: int) -> Self:
         rows = as_blocks(X)
         problem = self._problem(rows, side)
-        best, emission = self._best_run(problem, side, np.random.default_rng(seed))
-        if not best.converged and best.n_iter == self.max_iter:
-            warnings.warn(
-                f"the best start had not converged after max_iter={self.max_iter} iterations; "
-                "raise max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+        rng = np.random.default_rng(seed)
+        starts = rng.spawn(self.n_init) if isinstance(self.init, str) else [rng]
+        bare = type(self)(**self.get_params(deep=False))
+        best, emission = best_of_starts(
+            self, _run_start, problem, (bare, side), starts,
+            cost=lambda found: -found[0].objective, n_steps=self.max_iter,
+        )  # fmt: skip
+        warn_not_converged(best, self.max_iter, "raise max_iter or tol")
         self._stream = Stream.after(best, problem, side, self._strength())
         return self._publish_run(best, emission, rows, side, seed)
 
@@ -540,7 +538,7 @@ n_features)
     ) -> tuple[Start, Emission]:
         """Where a run begins, and the emission with the prior that belongs to it."""
         if not isinstance(self.init, str):
-            if hasattr(self.init, "fit"):
+            if is_model(self.init):
                 return from_model(self.init, self.n_components), problem.emission
             return from_labels(self.init, problem.rows, self.n_components), problem.emission
         seeds = side if self.init == "seeded" else SideInformation.empty(side.n_samples)
@@ -553,7 +551,7 @@ n_features)
         problem: Problem,
         side: SideInformation,
         rng: np.random.Generator,
-        each_iteration: Callable[[], bool] = lambda: False,
+        each_iteration: Callable[[], bool] = never,
     ) -> tuple[Run, Emission]:
         """One start from its beginning to its end."""
         begin, emission = self._start(problem, side, rng)
@@ -568,38 +566,6 @@ n_features)
                 each_iteration=each_iteration,
             )
         return found, emission
-
-    def _best_run(
-        self, problem: Problem, side: SideInformation, rng: np.random.Generator
-    ) -> tuple[Run, Emission]:
-        """Run every start and keep the one with the highest bound, the first on a tie."""
-        starts = rng.spawn(self.n_init) if isinstance(self.init, str) else [rng]
-        fit = self._init_callback_context(max_subtasks=len(starts))
-        fit.call_on_fit_task_begin(estimator=self)
-        bare = type(self)(**self.get_params(deep=False))
-        there = elsewhere(problem, (bare, side), len(starts))
-        done = None if there is None else there.run(_run_there, starts)
-        best: tuple[Run, Emission] | None = None
-        for number, child in enumerate(starts):
-            start = fit.subcontext(task_name="start", max_subtasks=self.max_iter)
-            start.call_on_fit_task_begin(estimator=self)
-
-            def each_iteration(start: Any = start) -> bool:
-                iteration = start.subcontext(task_name="iteration")
-                iteration.call_on_fit_task_begin(estimator=self)
-                return bool(iteration.call_on_fit_task_end(estimator=self))
-
-            if done is not None:
-                found = done[number]
-            else:
-                found = self._run(problem, side, child, each_iteration)
-            if best is None or found[0].objective > best[0].objective:
-                best = found
-            if start.call_on_fit_task_end(estimator=self):
-                break
-        fit.call_on_fit_task_end(estimator=self)
-        assert best is not None
-        return best
 
     def _ascent(self, n_samples: int) -> Callable[..., Run]:
         """How a run is done: in batches if there is more than one of them."""
@@ -671,9 +637,12 @@ class _Step(NamedTuple):
     n_iter: int
 
 
-def _run_there(
-    problem: Problem, how: tuple[BayesianMixture, SideInformation], rng: np.random.Generator
+def _run_start(
+    problem: Problem,
+    how: tuple[BayesianMixture, SideInformation],
+    rng: np.random.Generator,
+    each_iteration: Callable[[], bool] = never,
 ) -> tuple[Run, Emission]:
-    """One start, on a worker."""
+    """One start from its beginning to its end."""
     model, side = how
-    return model._run(problem, side, rng)
+    return model._run(problem, side, rng, each_iteration)

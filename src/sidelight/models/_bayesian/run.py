@@ -16,6 +16,7 @@ from sidelight._kernels import bayesian_mixture as kernels
 from sidelight.blocks import Block, Blocks, RowEntries
 from sidelight.models._bayesian.statements import Couplings, SomeCouplings
 from sidelight.models._emissions import Emission, Posterior, Statistics
+from sidelight.models._fitting import never
 
 Floats = NDArray[np.float64]
 
@@ -115,7 +116,7 @@ def run(
     potential: str,
     max_iter: int,
     tol: float,
-    each_iteration: Callable[[], bool] = lambda: False,
+    each_iteration: Callable[[], bool] = never,
 ) -> Run:
     """Ascend until an iteration gains less than ``tol`` per row.
 

@@ -15,6 +15,7 @@ from sidelight.blocks import Block, Blocks, as_blocks
 from sidelight.exceptions import DataError
 from sidelight.models._bayesian.run import Start
 from sidelight.models._emissions import Emission, check_sparse
+from sidelight.models._fitting import given_labels
 from sidelight.models._kmeans.partition_level import PartitionLevelKMeans
 from sidelight.side import LABEL, SideInformation
 
@@ -96,17 +97,7 @@ def from_centers(centers: Floats, emission: Emission, n_components: int) -> Star
 
 def from_labels(labels: Any, rows: Blocks, n_components: int) -> Start:
     """A partition; rows of which it says nothing belong to all components alike."""
-    given, n_samples = np.asarray(labels), rows.n_samples
-    if given.shape != (n_samples,) or given.dtype.kind not in "iu":
-        raise DataError(
-            f"init has shape {given.shape} and type {given.dtype}; give a whole number for each "
-            f"of the {n_samples} rows, or a fitted BayesianMixture."
-        )
-    if given.min() < -1 or given.max() >= n_components:
-        raise DataError(
-            f"init has component numbers from {given.min()} to {given.max()}; for "
-            f"n_components={n_components} give 0 to {n_components - 1}, and -1 where it is unknown."
-        )
+    given = given_labels(labels, rows.n_samples, n_components, limit="n_components")
 
     def scores(block: Block, here: NDArray[Any]) -> Floats:
         known = np.flatnonzero(here >= 0)

@@ -37,6 +37,7 @@ from sidelight.models._bayesian.run import (
 )
 from sidelight.models._bayesian.statements import Couplings, SomeCouplings
 from sidelight.models._emissions import Emission, Statistics
+from sidelight.models._fitting import never
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -95,7 +96,7 @@ def run_stochastic(
     step_sizes: StepSizes,
     max_iter: int,
     tol: float,
-    each_iteration: Callable[[], bool] = lambda: False,
+    each_iteration: Callable[[], bool] = never,
 ) -> Run:
     """Epochs until one gains less than ``tol`` per row, then one ordinary iteration.
 

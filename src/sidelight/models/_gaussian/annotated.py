@@ -30,8 +30,8 @@ Departures from the paper:
 """
 
 import time
-import warnings
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -39,7 +39,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import logsumexp
 from sklearn.callback import with_callbacks
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from sidelight._kernels.hard_gaussian import densities
@@ -48,7 +47,7 @@ from sidelight.blocks import Block, Blocks, as_blocks, is_dask, one_blas_thread
 from sidelight.exceptions import DataError, SidelightError
 from sidelight.models._base import SideClusterer
 from sidelight.models._centers import as_dense, cluster_sizes
-from sidelight.models._fitting import Deadline
+from sidelight.models._fitting import Deadline, Task, warn_fewer_clusters
 from sidelight.models._gaussian.search import (
     EVERY_ROW_UP_TO,
     Found,
@@ -383,19 +382,10 @@ class AnnotatedGaussianMixture(SideClusterer):
         seeds: list[tuple[Ints, Floats]],
         rng: np.random.Generator,
     ) -> Found:
-        fit = self._init_callback_context(max_subtasks=self.n_generations + 1)
-        fit.call_on_fit_task_begin(estimator=self)
-
-        def each_generation() -> bool:
-            generation = fit.subcontext(task_name="generation")
-            generation.call_on_fit_task_begin(estimator=self)
-            return bool(generation.call_on_fit_task_end(estimator=self))
-
-        with one_blas_thread():
-            problem, found = search(problem, plan, seeds, rng, each_generation)
+        with Task.of_fit(self, self.n_generations + 1) as fit, one_blas_thread():
+            problem, found = search(problem, plan, seeds, rng, partial(fit.step, "generation"))
             if problem.annotations.is_silent:
                 found = polish(problem, found)
-        fit.call_on_fit_task_end(estimator=self)
         return found
 
     def _publish_found(
@@ -404,13 +394,7 @@ class AnnotatedGaussianMixture(SideClusterer):
         best, said = found.best, problem.annotations
         sizes = cluster_sizes(problem.rows, best.labels, problem.n_clusters)
         present = np.flatnonzero(sizes)
-        if len(present) < problem.n_clusters:
-            warnings.warn(
-                f"found {len(present)} clusters where {problem.n_clusters} were asked for: "
-                "too many rows are alike.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+        warn_fewer_clusters(len(present), problem.n_clusters)
         order, names = _name_clusters(side, said, best.labels, present, problem.n_clusters)
         number = np.full(problem.n_clusters + 1, -1, dtype=np.int32)  # the last serves code -1
         number[order] = np.arange(len(order))

@@ -22,7 +22,7 @@ from sidelight._kernels.hard_gaussian import assign_likeliest
 from sidelight._work import count_work
 from sidelight.blocks import Block, Blocks, RowEntries, one_blas_thread, threads
 from sidelight.models._centers import Centers, as_dense, costliest, plus_plus
-from sidelight.models._fitting import Deadline, elsewhere
+from sidelight.models._fitting import Deadline, elsewhere, never
 from sidelight.models._gaussian.statements import BETA, LONGEST_CHAIN, Annotations
 
 Floats = NDArray[np.float64]
@@ -544,7 +544,7 @@ def search(
     plan: Plan,
     seeds: Sequence[tuple[Ints, Floats]],
     rng: np.random.Generator,
-    each_generation: Callable[[], bool] = lambda: False,
+    each_generation: Callable[[], bool] = never,
 ) -> tuple[Problem, Found]:
     """Starts, then generations; every draw is made before its generation starts.
 

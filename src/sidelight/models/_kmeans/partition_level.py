@@ -24,14 +24,13 @@ Departures from the paper, each settled by measurement or because the paper is s
   each convergence, in fewer iterations). At the end no such move, and no half-step, lowers J.
 """
 
-import warnings
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.callback import with_callbacks
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.validation import check_is_fitted
 
@@ -49,7 +48,15 @@ from sidelight.blocks import RowEntries, as_blocks, is_dask, one_blas_thread
 from sidelight.exceptions import DataError
 from sidelight.models._base import SideClusterer
 from sidelight.models._centers import as_dense, cluster_sizes, draw, plus_plus, random_rows
-from sidelight.models._fitting import elsewhere
+from sidelight.models._fitting import (
+    best_of_starts,
+    given_labels,
+    is_model,
+    n_starts,
+    never,
+    warn_fewer_clusters,
+    warn_not_converged,
+)
 from sidelight.models._kmeans.run import (
     Problem,
     Run,
@@ -267,9 +274,13 @@ class PartitionLevelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Si
             self.side_weight * unit,
             CannotLinks.of(side, rows, weight, said, mean),
         )
-        plan = _Plan(n_clusters, side, self.max_iter, 1e-14 * (deviation or 1.0))
+        plan = _Plan(self.init, n_clusters, side, self.max_iter, 1e-14 * (deviation or 1.0))
+        starts = list(enumerate(np.random.default_rng(seed).spawn(n_starts(self))))
         with one_blas_thread():
-            best = self._best_run(problem, plan, np.random.default_rng(seed))
+            best = best_of_starts(
+                self, _run_start, problem, plan, starts,
+                cost=lambda run: run.objective, n_steps=self.max_iter,
+            )  # fmt: skip
         return self._publish_run(best, n_clusters, problem, side, seed)
 
     def predict(self, X: Any) -> Any:
@@ -322,53 +333,12 @@ class PartitionLevelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Si
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _best_run(self, problem: Problem, plan: "_Plan", rng: np.random.Generator) -> Run:
-        """Run every start and keep the one with the lowest J, the first on a tie."""
-        starts = list(enumerate(rng.spawn(self.n_init if isinstance(self.init, str) else 1)))
-        fit = self._init_callback_context(max_subtasks=len(starts))
-        fit.call_on_fit_task_begin(estimator=self)
-        there = elsewhere(problem, (self.init, plan), len(starts))
-        done = None if there is None else there.run(_run_there, starts)
-        best: Run | None = None
-        for number, child in starts:
-            start = fit.subcontext(task_name="start", max_subtasks=self.max_iter)
-            start.call_on_fit_task_begin(estimator=self)
-
-            def each_iteration(start: Any = start) -> bool:
-                iteration = start.subcontext(task_name="iteration")
-                iteration.call_on_fit_task_begin(estimator=self)
-                return bool(iteration.call_on_fit_task_end(estimator=self))
-
-            if done is not None:
-                run = done[number]
-            else:
-                theta = _start(self.init, problem, plan, number, child)
-                run = iterate(problem, theta, self.max_iter, plan.smallest, each_iteration)
-            best = run if best is None or run.objective < best.objective else best
-            if start.call_on_fit_task_end(estimator=self):
-                break
-        fit.call_on_fit_task_end(estimator=self)
-        assert best is not None
-        return best
-
     def _publish_run(
         self, run: Run, n_clusters: int, problem: Problem, side: SideInformation, seed: int
     ) -> Self:
-        if not run.converged and run.n_iter == self.max_iter:
-            warnings.warn(
-                f"the best start had not converged after max_iter={self.max_iter} iterations; "
-                "raise max_iter, or scale the data.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+        warn_not_converged(run, self.max_iter, "raise max_iter, or scale the data")
         present = np.flatnonzero(cluster_sizes(problem.rows, run.labels, n_clusters))
-        if len(present) < n_clusters:
-            warnings.warn(
-                f"found {len(present)} clusters where {n_clusters} were asked for: "
-                "too many rows are alike.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+        warn_fewer_clusters(len(present), n_clusters)
         order, names = name_clusters(side, run.labels, n_clusters, len(present))
         number = np.full(n_clusters, -1, dtype=np.int32)
         number[order] = np.arange(len(order))
@@ -386,25 +356,27 @@ class PartitionLevelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Si
 class _Plan(NamedTuple):
     """What all starts have in common, beside the problem."""
 
+    init: Any
     n_clusters: int
     side: SideInformation
     max_iter: int
     smallest: float
 
 
-def _run_there(
-    problem: Problem, how: tuple[Any, _Plan], start: tuple[int, np.random.Generator]
+def _run_start(
+    problem: Problem,
+    plan: _Plan,
+    start: tuple[int, np.random.Generator],
+    each_iteration: Callable[[], bool] = never,
 ) -> Run:
-    """One start from its beginning to its end, on a worker."""
-    init, plan = how
-    theta = _start(init, problem, plan, *start)
-    return iterate(problem, theta, plan.max_iter, plan.smallest)
+    """One start from its beginning to its end."""
+    theta = _start(problem, plan, *start)
+    return iterate(problem, theta, plan.max_iter, plan.smallest, each_iteration)
 
 
-def _start(
-    init: Any, problem: Problem, plan: _Plan, number: int, rng: np.random.Generator
-) -> Theta:
+def _start(problem: Problem, plan: _Plan, number: int, rng: np.random.Generator) -> Theta:
     """The place where a start begins, by its number."""
+    init = plan.init
     rows, n_clusters, n_columns = problem.rows, plan.n_clusters, problem.said.n_columns
     given = Theta(np.empty((0, rows.n_features)), np.empty((0, n_columns)))
     if not isinstance(init, str):
@@ -458,7 +430,7 @@ def _seeds(
 def _given_start(init: Any, problem: Problem, n_clusters: int) -> Theta:
     """A start from centres, from cluster numbers, or from a fitted model."""
     n_samples, n_features = problem.rows.n_samples, problem.rows.n_features
-    if hasattr(init, "fit"):
+    if is_model(init):
         check_is_fitted(init, "cluster_centers_")
         centers = np.asarray(init.cluster_centers_, dtype=np.float64)
         profiles = np.zeros((len(centers), problem.said.n_columns))
@@ -472,7 +444,7 @@ def _given_start(init: Any, problem: Problem, n_clusters: int) -> Theta:
     else:
         given = np.asarray(init)
         if given.shape == (n_samples,) and given.dtype.kind in "iu":
-            return _from_labels(given, problem, n_clusters)
+            return _from_labels(given_labels(given, n_samples, n_clusters), problem, n_clusters)
         centers = np.array(given, dtype=np.float64)
         theta = Theta(centers, np.zeros((len(centers), problem.said.n_columns)))
     if theta.centers.ndim != 2 or theta.centers.shape[1] != n_features:
@@ -490,11 +462,6 @@ def _given_start(init: Any, problem: Problem, n_clusters: int) -> Theta:
 
 def _from_labels(labels: NDArray[Any], problem: Problem, n_clusters: int) -> Theta:
     """The means of a partition; clusters without rows are left out."""
-    if labels.min() < -1 or labels.max() >= n_clusters:
-        raise DataError(
-            f"init has cluster numbers from {labels.min()} to {labels.max()}; for "
-            f"n_clusters={n_clusters} give 0 to {n_clusters - 1}, and -1 where it is unknown."
-        )
     tally = count(problem, problem.rows.given(labels), n_clusters)
     zero = Theta(np.zeros_like(tally.sums), np.zeros_like(tally.number))
     present = tally.counts > 0

@@ -23,6 +23,7 @@ from sidelight.models._centers import (
     cluster_sizes,
     costliest,
 )
+from sidelight.models._fitting import never
 from sidelight.models._kmeans.statements import CannotLinks, LabelTable
 from sidelight.side import SideInformation
 
@@ -99,7 +100,7 @@ def iterate(
     theta: Theta,
     max_iter: int,
     smallest: float = 0.0,
-    each_iteration: Callable[[], bool] = lambda: False,
+    each_iteration: Callable[[], bool] = never,
 ) -> Run:
     """Assign and update until nothing changes; only costs above ``smallest`` restart a cluster.
 
