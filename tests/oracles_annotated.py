@@ -1,9 +1,9 @@
 """The objective of AnnotatedGaussianMixture from its definition, statement by statement."""
 
 import numpy as np
-from scipy.special import betaln
+from scipy.special import betaincc, betaln
 
-from sidelight.side import CANNOT, LABEL, MUST, NOT_LABEL
+from sidelight.side import CANNOT, LABEL, MUST, NOT_LABEL, UNSURE
 
 
 def gaussian_part(X, labels, n_clusters, *, diagonal, prior_weight, prior_variance, floor):
@@ -34,6 +34,32 @@ def agrees(side, t, labels, cluster_of):
     return (labels[said.i[t]] == home) == (said.kind[t] == LABEL)
 
 
+def n_choices(side, t, n_clusters):
+    """Among how many classes the label t chose."""
+    said = side.statements
+    same = (said.vocabulary == said.vocabulary[t]) & np.isin(said.kind, (LABEL, NOT_LABEL))
+    return max(len(np.unique(said.class_code[same & (said.weight > 0)])), n_clusters, 2)
+
+
+def chance(side, code, n_clusters):
+    """What the annotator would get right by guessing: the mean over the statements, by weight."""
+    said = side.statements
+    by_statement = [
+        (said.weight[t], 1 / n_choices(side, t, n_clusters) if said.kind[t] == LABEL else 0.5)
+        for t in range(side.n_statements)
+        if said.annotator[t] == code and said.kind[t] != UNSURE and said.i[t] != said.j[t]
+    ]
+    total = sum(weight for weight, _ in by_statement)
+    return sum(weight * right for weight, right in by_statement) / total if total else 0.0
+
+
+def mean_above(agreed, violated, chance):
+    """The mean of an accuracy with the prior Beta(2, 1) above chance."""
+    a, b = agreed + 2, violated + 1
+    whole = betaln(a, b) + np.log(betaincc(a, b, chance))
+    return np.exp(betaln(a + 1, b) + np.log(betaincc(a + 1, b, chance)) - whole)
+
+
 def bernoulli_part(side, labels, n_clusters, cluster_of, accuracy, kinds):
     """Statements of some kinds, annotator by annotator; accuracy: name -> p, others estimated."""
     said = side.statements
@@ -49,16 +75,14 @@ def bernoulli_part(side, labels, n_clusters, cluster_of, accuracy, kinds):
                 continue
             violated += said.weight[t]
             if said.kind[t] == LABEL:
-                same = (said.vocabulary == said.vocabulary[t]) & (said.kind >= LABEL)
-                same &= said.weight > 0
-                n_classes = len(np.unique(said.class_code[same]))
-                alternatives = max(max(n_classes, n_clusters) - 1, 1)
-                total -= said.weight[t] * np.log(alternatives)
+                total -= said.weight[t] * np.log(n_choices(side, t, n_clusters) - 1)
         if name in accuracy:
             p = np.clip(accuracy[name], 1e-6, 1 - 1e-6)
             total += agreed * np.log(p) + violated * np.log(1 - p)
         else:
+            least = chance(side, code, n_clusters)
             total += betaln(agreed + 2, violated + 1) - betaln(2, 1)
+            total += np.log(betaincc(agreed + 2, violated + 1, least) / betaincc(2, 1, least))
     return total
 
 
@@ -157,7 +181,8 @@ def statement_errors(X, side, labels, means, variances, cluster_of, accuracy):
             for u in range(side.n_statements)
             if u != t and said.annotator[u] == said.annotator[t]
         )
-        p = (agreed + 2) / (others + 3)
+        least = chance(side, said.annotator[t], n_clusters)
+        p = mean_above(agreed, others - agreed, least)
         wrong = (1 - p) ** said.weight[t] * weights[False]
         if said.kind[t] == LABEL:
             wrong /= max(n_clusters - 1, 1) ** said.weight[t]

@@ -3,7 +3,8 @@
 The objective of a partition is a sum of three kinds of terms, everything re-estimated:
 
     clusters    -(SSE + a s0) / (2 s) - (n width + a) / 2 log s,   s = (SSE + a s0) / (n width + a)
-    annotators  log B(agreed + 2, violated + 1) - log B(2, 1), or agreed log p + violated log(1 - p)
+    annotators  log of the mean of p^agreed (1 - p)^violated over p ~ Beta(2, 1) above chance,
+                or agreed log p + violated log(1 - p) for a given p
     layers      two Poisson block models, must and cannot, with or without priors
 
 ``width`` is the number of features that share a variance: all (spherical) or one (diagonal). A
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from sidelight._kernels._jit import bare, inlined, part
+from sidelight._kernels.beta import log_above
 
 # The annotated rows. Row i has the entries span[i]:span[i + 1], sorted by who said them: with a
 # partner (a pair) or with partner -1 and a column (a label). pull > 0 draws the row to the cluster
@@ -35,13 +37,14 @@ Said = namedtuple(
     ],
 )  # fmt: skip
 
-# given (E): whether the accuracy is, and then log_p (E, 2) are log p and log(1 - p). A table, for
+# given (E): whether the accuracy is, and then log_p (E, 2) are log p and log(1 - p). chance (E):
+# what guessing gets right, below which no estimated accuracy falls. A table, for
 # annotators whose weights are all whole numbers (else empty): term_of[term_span[e] + agreed].
 Model = namedtuple(
     "Model",
     [
         "width", "prior", "variance", "floor", "min_size",
-        "given", "log_p", "beta", "term_span", "term_of",
+        "given", "log_p", "beta", "chance", "term_span", "term_of",
     ],
 )  # fmt: skip
 
@@ -129,7 +132,8 @@ def annotator_term(model, e, agreed, violated):
         return agreed * model.log_p[e, 0] + violated * model.log_p[e, 1]
     if model.term_span[e + 1] > model.term_span[e]:
         return model.term_of[model.term_span[e] + int(agreed)]
-    return lgamma(max(agreed, 0.0) + model.beta[0]) + lgamma(max(violated, 0.0) + model.beta[1])
+    a, b = max(agreed, 0.0) + model.beta[0], max(violated, 0.0) + model.beta[1]
+    return lgamma(a) + lgamma(b) + log_above(a, b, model.chance[e])
 
 
 @inlined
@@ -202,6 +206,7 @@ def objective(model, state, layers):
         if not model.given[e]:
             a, b = model.beta[0], model.beta[1]
             value += lgamma(a + b) - lgamma(a) - lgamma(b) - lgamma(agreed + violated + a + b)
+            value -= log_above(a, b, model.chance[e])
     if layers is not None:
         value += layers_value(layers, state.counts, layers.edges, layers.ends)
     return value

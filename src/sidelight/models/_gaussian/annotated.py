@@ -6,7 +6,7 @@ Maximises, over partitions Z and with everything else at its best value,
     L(Z) = sum_r [ -SSE_r / (2 s_r) - (n_r D / 2) log s_r ]                          the data
          + sum_r [ -(a / 2) log s_r - a s0 / (2 s_r) ]                               variance prior
          + what people said: one of
-           sum_e [ log B(c_e + 2, w_e + 1) - log B(2, 1) ]                           "bernoulli"
+           sum_e [ log B(c_e + 2, w_e + 1; > q_e) - log B(2, 1; > q_e) ]             "bernoulli"
            sum_g 1/2 sum_rs ( m_rs log omega_rs - n_r n_s omega_rs ), g = must, cannot       "sbm"
 
 Paper          Here
@@ -15,6 +15,8 @@ mu_r, sigma_r² means[r], variances[r] (s_r)
 A+, A-         the pairs: pull > 0, pull < 0
 m_rs, omega    edges[g, r, s]; at their best values omega = m_rs / (n_r n_s), or Eq. 20 with priors
 p              accuracy
+-              q_e: what annotator e would get right by guessing; B(a, b; > q) is the integral of
+               p^(a-1) (1-p)^(b-1) from q to 1
 Pi_1, Pi_2     n_init, population_size
 
 Departures from the paper:
@@ -26,6 +28,8 @@ Departures from the paper:
 - The likelihood has no upper bound as a variance goes to 0. A weak inverse-gamma prior (a, s0) sees
   to that; without it (variance_prior=0, as published) no cluster is made smaller than two rows, and
   no variance falls below 1e-6 of the data's.
+- An estimated accuracy is never below chance. Without that bound a wrong map from classes to
+  clusters, in which nearly every label is wrong, explains the labels as well as the right map does.
 - p = 1 stands for 1 - 1e-6, p = 0 for 1e-6. A layer without statements is left out.
 """
 
@@ -121,7 +125,7 @@ class AnnotatedGaussianMixture(SideClusterer):
         Variances of the clusters.
     annotator_accuracy_ : dict
         How often each annotator is right: as given, or the mean of the posterior under a
-        Beta(2, 1) prior. The key None stands for statements without annotator.
+        Beta(2, 1) prior above chance. The key None stands for statements without annotator.
     statement_error_ : ndarray of shape (n_statements,)
         For each statement of ``result_.side`` the probability that it is wrong; NaN for "unsure".
     population_scores_ : ndarray
@@ -141,12 +145,17 @@ class AnnotatedGaussianMixture(SideClusterer):
     of the statements of annotator e that the partition agrees with and violates,
 
         L = sum_r [ -(SSE_r + a s0) / (2 s_r) - (n_r D + a) / 2 log s_r ]
-            + sum_e [ log B(c_e + 2, w_e + 1) - log B(2, 1) ],
+            + sum_e [ log B(c_e + 2, w_e + 1; > q_e) - log B(2, 1; > q_e) ],
 
-    or c_e log p + w_e log(1 − p) for a given p. A label "is c" agrees with cluster c; a wrong one
-    had K − 1 alternatives, which costs log(K − 1) more. Class c is cluster c in the vocabulary with
-    most labels; the classes of other vocabularies are matched to clusters. Only the heaviest K
-    classes have a cluster. Repeated statements add up; a weight multiplies a statement's
+    where B(a, b; > q) is the integral of p^(a−1) (1−p)^(b−1) from q to 1; for a given p it is
+    c_e log p + w_e log(1 − p). The accuracy that guessing would have, q_e, is the mean over the
+    statements of annotator e: 1/2 for pairs and negative labels, 1/C for labels of C classes (of
+    K, if there are more clusters). So nobody is estimated to be worse than chance; to say that
+    somebody is, give ``accuracy``.
+
+    A label "is c" agrees with the cluster of class c; a wrong one had K − 1 alternatives, which
+    costs log(K − 1) more. Which class is which cluster is searched with the rest. Only the heaviest
+    K classes have a cluster. Repeated statements add up; a weight multiplies a statement's
     log-likelihood. A pair of a row and itself counts as right (must) or wrong (cannot).
 
     `statement_error_` follows Bayes: with the statement removed and everything else fixed, P is the
@@ -421,7 +430,7 @@ class AnnotatedGaussianMixture(SideClusterer):
         if not isinstance(labels, np.ndarray):
             rows, _ = side.condensed()
             labels = LabelsOfSome(rows, labels[rows])
-        known = weigh(side, labels, cluster_of, spoken_of, log_density, said.given, said.log_p)
+        known = weigh(side, labels, cluster_of, spoken_of, log_density, said)
         self.statement_error_ = statement_errors(side, known)
         names = (*side.annotators, None)
         spoke = np.bincount(told.annotator % len(names), minlength=len(names)) > 0

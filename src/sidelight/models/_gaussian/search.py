@@ -98,6 +98,7 @@ class Problem(NamedTuple):
             said.given,
             said.log_p,
             np.array(BETA),
+            said.chance,
             said.term_span,
             said.term_of,
         )
@@ -258,7 +259,7 @@ class _Search:
         said = problem.annotations
         n_clusters, n_features = problem.n_clusters, problem.rows.n_features
         start = labels[said.annotated].astype(np.int64)
-        self.cluster_of = said.matched(start, n_clusters)
+        self.cluster_of = said.first_match(start, n_clusters)
         self.state = kernels.State(
             start,
             np.zeros(n_clusters),
@@ -304,6 +305,7 @@ class _Search:
 
     def run(self, deadline: float, known: Floats) -> Solution:
         """Improve until nothing does, or until the time is over."""
+        self._match_again()
         if self.alone:
             self._climb(known)
             while self._match_again() and time.monotonic() < deadline:
@@ -400,11 +402,12 @@ class _Search:
         )  # fmt: skip
 
     def _match_again(self) -> bool:
-        """Match further vocabularies anew; whether that raised the objective."""
+        """Match classes to clusters anew; whether that raised the objective."""
         said = self.problem.annotations
-        if not len(said.further):
+        if not len(said.lead):
             return False
-        matched = said.matched(self.state.labels, self.problem.n_clusters)
+        accuracy = said.accuracies(self.state.tally)
+        matched = said.matched(self.state.labels, self.problem.n_clusters, accuracy)
         if np.array_equal(matched, self.cluster_of):
             return False
         for cluster_of in (matched, self.cluster_of):
@@ -421,8 +424,14 @@ class _Search:
         weight = state.counts[:, None] * model.width + model.prior
         total = state.sse + model.prior * model.variance
         variances = np.maximum(total / np.where(weight > 0, weight, 1.0), model.floor)
+        order, number = self.problem.annotations.numbering(self.cluster_of, len(weight))
         return Solution(
-            self.labels, state.means, variances, state.counts, self.value, self.cluster_of
+            self.problem.rows.relabelled(self.labels, number),
+            state.means[order],
+            variances[order],
+            state.counts[order],
+            self.value,
+            number[self.cluster_of].astype(np.int64),
         )
 
 

@@ -9,17 +9,22 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csgraph
-from scipy.special import gammaln, logsumexp, xlogy
+from scipy.special import betaln, gammaln, logsumexp, xlogy
 
 from sidelight._kernels import annotated as kernels
+from sidelight._kernels.beta import all_log_above
 from sidelight.models._naming import leading_vocabulary
 from sidelight.side import SideInformation, Statements
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# The prior of an unknown accuracy: mean 2/3, as strong as three statements.
+# The prior of an unknown accuracy, cut off at what guessing would get right: as strong as three
+# statements, and never worse than chance. Else a map from classes to clusters that is wrong would
+# be explained by an annotator who is always wrong.
 BETA = (2.0, 1.0)
+# Two rows are in one cluster or not; a label is one of several classes.
+CHANCE_OF_A_PAIR = 0.5
 # An accuracy of 1 would make one mistake impossible, and the likelihood of all the rest worthless.
 SUREST = 1e-6
 # Longer chunklets and chains are no moves worth trying, only expensive ones.
@@ -44,13 +49,13 @@ class Annotations(NamedTuple):
     layers: Any  # kernels.Layers without edges, or None
     given: NDArray[np.bool_]
     log_p: Floats
+    chance: Floats
     term_span: Ints
     term_of: Floats
     lead: Ints
     column_vocabulary: Ints
     column_class: Ints
     lead_vocabulary: int
-    further: Ints  # the other vocabularies
     chunk_span: Ints
     chunk_rows: Ints
 
@@ -87,6 +92,7 @@ class Annotations(NamedTuple):
         constant, loops, layer_total = _self_pairs(said, loop, pair, who, annotated, side, blocks)
         given, log_p = _accuracies(side, accuracy)
         tallied = label if blocks else label | is_pair
+        chance = _chances(said.weight[pair], who[pair], labels, columns, len(given), n_clusters)
         # A liar's must keeps rows apart, and one who guesses ties nothing.
         honest = np.where(given, np.sign(log_p[:, 0] - log_p[:, 1]), 1.0)
         tie = (np.sign(pairs.pull) * honest[who[pair]]).astype(np.int64)
@@ -103,12 +109,12 @@ class Annotations(NamedTuple):
             layers,
             given,
             log_p,
-            *_annotator_tables(said.weight[tallied], who[tallied], given),
+            chance,
+            *_annotator_tables(said.weight[tallied], who[tallied], given, chance),
             columns.lead,
             columns.vocabulary,
             columns.class_code,
             columns.lead_vocabulary,
-            np.setdiff1d(columns.vocabulary, columns.lead_vocabulary),
             chunk_span,
             chunk_rows,
         )
@@ -118,19 +124,47 @@ class Annotations(NamedTuple):
         """Whether nobody said anything that a partition could agree with."""
         return self.layers is None and not len(self.said.pair_a) + len(self.said.label_row)
 
-    def matched(self, labels: Ints, n_clusters: int) -> Ints:
-        """The cluster of each column: further vocabularies by the labels of the annotated rows."""
-        cluster_of = self.lead.copy()
+    def accuracies(self, tally: Floats) -> Floats:
+        """The accuracy of each annotator, "not told" last: as given, or the posterior mean."""
+        estimated = mean_accuracy(tally[:, 0], tally[:, 1], self.chance)
+        return np.where(self.given, np.exp(self.log_p[:, 0]), estimated)
+
+    def matched(self, labels: Ints, n_clusters: int, accuracy: Floats) -> Ints:
+        """The cluster of each column, the best for a partition and annotators of this accuracy.
+
+        labels : of the annotated rows. A class of the leading vocabulary that has no cluster (there
+        are more classes than clusters) has none here either.
+        """
         said = self.said
-        for code in self.further:
-            columns = np.flatnonzero(self.column_vocabulary == code)
-            votes = np.zeros((len(columns), n_clusters))
-            here = np.isin(said.label_column, columns)
-            position = np.searchsorted(columns, said.label_column[here])
-            np.add.at(votes, (position, labels[said.label_row[here]]), said.label_pull[here])
-            found, clusters = linear_sum_assignment(votes, maximize=True)
+        log_odds = np.log(accuracy / (1 - accuracy))[said.label_who]
+        gain = said.label_pull * log_odds + said.label_bonus
+        votes = np.zeros((len(self.lead), n_clusters))
+        np.add.at(votes, (said.label_column, labels[said.label_row]), gain)
+        cluster_of = np.full(len(self.lead), -1, dtype=np.int64)
+        with_cluster = (self.column_vocabulary != self.lead_vocabulary) | (self.lead >= 0)
+        for code in np.unique(self.column_vocabulary):
+            columns = np.flatnonzero((self.column_vocabulary == code) & with_cluster)
+            found, clusters = linear_sum_assignment(votes[columns], maximize=True)
             cluster_of[columns[found]] = clusters
         return cluster_of
+
+    def first_match(self, labels: Ints, n_clusters: int) -> Ints:
+        """The clusters of a start: class c is cluster c, as seeded; others are matched."""
+        accuracy = self.accuracies(np.zeros_like(self.said.constant))
+        of_lead = self.column_vocabulary == self.lead_vocabulary
+        return np.where(of_lead, self.lead, self.matched(labels, n_clusters, accuracy))
+
+    def numbering(self, cluster_of: Ints, n_clusters: int) -> tuple[Ints, NDArray[np.int32]]:
+        """New numbers for clusters, by which class c is cluster c again: old of new, new of old.
+
+        The last entry of the second serves the code -1.
+        """
+        number = np.full(n_clusters + 1, -1, dtype=np.int32)
+        has = self.lead >= 0
+        number[cluster_of[has]] = self.lead[has]
+        others = np.flatnonzero(number[:-1] < 0)
+        number[others] = np.setdiff1d(np.arange(n_clusters), self.lead[has])
+        return np.argsort(number[:-1], kind="stable"), number
 
 
 class _Columns(NamedTuple):
@@ -264,7 +298,33 @@ def _accuracies(
     return given, np.log(np.stack([p, 1 - p], axis=1))
 
 
-def _annotator_tables(weight: Floats, who: Ints, given: NDArray[np.bool_]) -> tuple[Ints, Floats]:
+def _chances(
+    pair_weight: Floats, pair_who: Ints, labels: _Labels, columns: _Columns, n: int, n_clusters: int
+) -> Floats:
+    """How often each of n annotators would be right by guessing, the mean over their statements.
+
+    A label is one of as many classes as its vocabulary has (of clusters, if these are more).
+    """
+    n_choices = 1.0 + columns.alternatives(n_clusters)
+    of_label = np.where(labels.pull > 0, 1.0 / n_choices[labels.column], CHANCE_OF_A_PAIR)
+    chance = np.concatenate([np.full(len(pair_who), CHANCE_OF_A_PAIR), of_label])
+    who = np.concatenate([pair_who, labels.who])
+    weight = np.concatenate([pair_weight, np.abs(labels.pull)])
+    total = np.bincount(who, weight, minlength=n)
+    right = np.bincount(who, weight * chance, minlength=n)
+    return np.divide(right, total, out=np.zeros(n), where=total > 0)
+
+
+def log_above(a: Floats, b: Floats, x: Floats) -> Floats:
+    """The logarithm of P(p > x) for p ~ Beta(a, b)."""
+    out = np.empty(len(a))
+    all_log_above(a, b, x, out)
+    return out
+
+
+def _annotator_tables(
+    weight: Floats, who: Ints, given: NDArray[np.bool_], chance: Floats
+) -> tuple[Ints, Floats]:
     """What each number of statements that agree is worth, annotator by annotator: spans, values.
 
     For those whose accuracy is estimated and whose weights are whole numbers; others have none.
@@ -277,8 +337,8 @@ def _annotator_tables(weight: Floats, who: Ints, given: NDArray[np.bool_]) -> tu
     span = np.append(0, np.cumsum(sizes))
     e = np.repeat(np.arange(len(given)), sizes)
     agreed = np.arange(span[-1]) - span[e]
-    a, b = BETA
-    return span, gammaln(agreed + a) + gammaln(total[e] - agreed + b)
+    a, b = agreed + BETA[0], total[e] - agreed + BETA[1]
+    return span, gammaln(a) + gammaln(b) + log_above(a, b, chance[e])
 
 
 def _block_models(
@@ -318,10 +378,12 @@ def _chunklets(pairs: _Pairs, tie: Ints, n_rows: int) -> tuple[Ints, Ints]:
 # What a partition says about the people
 
 
-def annotator_accuracies(tally: Floats, given: NDArray[np.bool_], log_p: Floats) -> Floats:
-    """The accuracy of each annotator, "not told" last: as given, or the posterior mean."""
-    a, b = BETA
-    return np.where(given, np.exp(log_p[:, 0]), (tally[:, 0] + a) / (tally.sum(axis=1) + a + b))
+def mean_accuracy(agreed: Floats, violated: Floats, chance: Floats) -> Floats:
+    """The mean of an accuracy above chance, given the weights that agree and that do not."""
+    a, b = agreed + BETA[0], violated + BETA[1]
+    inside = log_above(a + 1, b, chance) - log_above(a, b, chance)
+    mean: Floats = np.exp(betaln(a + 1, b) - betaln(a, b) + inside)
+    return np.clip(mean, SUREST, 1 - SUREST)
 
 
 @dataclass(frozen=True)
@@ -360,6 +422,7 @@ class Evidence(NamedTuple):
     accuracy: Floats
     tally: Floats
     given: NDArray[np.bool_]
+    chance: Floats
     cluster_of: NDArray[Any]
     alternatives: NDArray[Any]
 
@@ -370,18 +433,18 @@ def weigh(
     cluster_of: NDArray[Any],
     annotated: Ints,
     log_density: Floats,
-    given: NDArray[np.bool_],
-    log_p: Floats,
+    annotations: Annotations,
 ) -> Evidence:
     """Add up, for each annotated row, what its data and the statements say."""
     said = side.statements
     n_clusters = log_density.shape[1]
+    given, chance = annotations.given, annotations.chance
     agrees = agreement(side, labels, cluster_of)
     who = said.annotator % len(given)
     binding = said.binding
     tally = np.zeros((len(given), 2))
     np.add.at(tally, (who[binding], (~agrees[binding]).astype(int)), said.weight[binding])
-    accuracy = annotator_accuracies(tally, given, log_p)
+    accuracy = annotations.accuracies(tally)
     odds = said.weight * np.log(accuracy / (1 - accuracy))[who]
     sizes = [
         len(np.unique(said.class_code[said.is_class & (said.vocabulary == v)]))
@@ -405,7 +468,7 @@ def weigh(
             (signed + bonus)[known],
         )
     return Evidence(
-        annotated, labels, support, odds, accuracy, tally, given, cluster_of, alternatives
+        annotated, labels, support, odds, accuracy, tally, given, chance, cluster_of, alternatives
     )
 
 
@@ -445,11 +508,10 @@ def _without(side: SideInformation, known: Evidence, here: Ints, agree: Any) -> 
     """log(p / (1 - p)) times the weight, with p estimated without the statement itself."""
     said = side.statements
     who, weight = said.annotator[here] % len(known.given), said.weight[here]
-    a, b = BETA
     rest = known.tally[who].copy()
     rest[np.arange(len(here)), np.where(agree, 0, 1)] -= weight * said.binding[here]
     rest = np.maximum(rest, 0.0)
-    p = (rest[:, 0] + a) / (rest.sum(axis=1) + a + b)
+    p = mean_accuracy(rest[:, 0], rest[:, 1], known.chance[who])
     p = np.where(known.given[who], known.accuracy[who], p)
     return weight * np.log(p / (1 - p))
 
