@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sidelight import (
     AnnotatedGaussianMixture,
     BayesianMixture,
+    DiscriminativeClustering,
     MarkovAggregation,
     PartitionLevelKMeans,
     SideInformation,
@@ -29,6 +30,7 @@ MODELS = [
     # A short search: the checks are about the contract, and some fit 20,000 rows.
     AnnotatedGaussianMixture(3, n_init=3, n_generations=1),
     BayesianMixture(3),
+    DiscriminativeClustering(3),
     MarkovAggregation(3, n_init=2),
     PartitionLevelKMeans(3),
     StructuralEntropyClustering(3),
@@ -39,7 +41,11 @@ EXPECTED_FAILURES = {  # {model name: {check name: reason}}
     "BayesianMixture": {
         "check_estimator_sparse_array": _SPARSE,
         "check_estimator_sparse_matrix": _SPARSE,
-    }
+    },
+    "DiscriminativeClustering": {
+        "check_estimator_sparse_array": _SPARSE,
+        "check_estimator_sparse_matrix": _SPARSE,
+    },
 }
 
 

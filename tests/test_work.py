@@ -25,6 +25,7 @@ K = 5
 MODELS = {
     "PartitionLevelKMeans": {"n_clusters": K},
     "BayesianMixture": {},
+    "DiscriminativeClustering": {},
     "AnnotatedGaussianMixture": {"n_clusters": K},
     "StructuralEntropyClustering": {},
     "StructuralEntropyTree": {},

@@ -10,18 +10,20 @@ from typing import TYPE_CHECKING
 from sidelight.models import model_names
 
 if TYPE_CHECKING:
+    from sidelight.models import StatementMetric
     from sidelight.models._registry import *  # noqa: F403
     from sidelight.results import ClusterResult
     from sidelight.side import SideInformation
 
 __version__ = "0.1.0"
 
-__all__ = ["ClusterResult", "SideInformation", "__version__"]
+__all__ = ["ClusterResult", "SideInformation", "StatementMetric", "__version__"]
 __all__ += model_names()
 
 _HOME = {
     "ClusterResult": "sidelight.results",
     "SideInformation": "sidelight.side",
+    "StatementMetric": "sidelight.models",
     **dict.fromkeys(model_names(), "sidelight.models"),
 }
 

@@ -8,12 +8,25 @@ from sidelight.models._registry import HOMES, Tags, find_model, model_names, mod
 if TYPE_CHECKING:
     from sidelight.models._base import SideClusterer
     from sidelight.models._emissions import Emission
+    from sidelight.models._metric import StatementMetric
     from sidelight.models._registry import *  # noqa: F403
 
-__all__ = ["Emission", "SideClusterer", "Tags", "find_model", "model_names", "model_tags"]
+__all__ = [
+    "Emission",
+    "SideClusterer",
+    "StatementMetric",
+    "Tags",
+    "find_model",
+    "model_names",
+    "model_tags",
+]
 __all__ += HOMES
 
-_OTHERS = {"Emission": "_emissions", "SideClusterer": "_base"}
+_OTHERS = {
+    "Emission": "_emissions",
+    "SideClusterer": "_base",
+    "StatementMetric": "_metric",
+}
 
 if not TYPE_CHECKING:  # else every name would be there for a type checker
 

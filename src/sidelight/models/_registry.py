@@ -14,6 +14,9 @@ from sidelight.exceptions import SidelightError
 if TYPE_CHECKING:
     from sidelight.models._base import SideClusterer
     from sidelight.models._bayesian.mixture import BayesianMixture as BayesianMixture
+    from sidelight.models._discriminative.clustering import (
+        DiscriminativeClustering as DiscriminativeClustering,
+    )
     from sidelight.models._entropy.clustering import (
         StructuralEntropyClustering as StructuralEntropyClustering,
     )
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 HOMES = {
     "AnnotatedGaussianMixture": "_gaussian.annotated",
     "BayesianMixture": "_bayesian.mixture",
+    "DiscriminativeClustering": "_discriminative.clustering",
     "MarkovAggregation": "_markov.aggregation",
     "PartitionLevelKMeans": "_kmeans.partition_level",
     "StructuralEntropyClustering": "_entropy.clustering",
@@ -111,7 +115,7 @@ def model_names(*, accepts: str | Sequence[str] = (), **tags: Any) -> list[str]:
     --------
     >>> from sidelight.models import model_names
     >>> model_names(accepts="must", finds_k=True, on_dask=True)
-    ['BayesianMixture']
+    ['BayesianMixture', 'DiscriminativeClustering']
     """
     unknown = [name for name in tags if name not in Tags._fields]
     if unknown:

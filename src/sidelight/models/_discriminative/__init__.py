@@ -1,0 +1,1 @@
+"""Discriminative clustering: a committee of soft classifiers fitted to statements and data."""

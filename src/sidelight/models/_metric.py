@@ -1,0 +1,274 @@
+"""A metric learned from statements: directions along which rows of one group differ count less.
+
+With groups g of rows that statements tie (equal labels, or must-links), after one scaling of all of
+X to mean |x|² = d:
+
+    SS = sum_g sum_{i in g} (x_i - m_g)(x_i - m_g)'     nu = sum_g (size - 1)
+    M  = (SS + nu0 s I) / (nu + nu0)                    s = tr(SS) / (nu d),  nu0 = shrinkage d
+    x -> (x - mean) M^(-1/2), rescaled to mean |x|² = d
+
+The target of the shrinkage is the identity and not the covariance of all rows: with few statements
+that would whiten X, and KMeans falls from .49 to .37 (2 % labels, mean ARI over tables).
+"""
+
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from sidelight._validation import Interval, Real, check_side, check_x
+from sidelight.blocks import Block, Blocks, as_blocks, is_dask, lazily, one_blas_thread
+from sidelight.exceptions import DataError
+from sidelight.side import LABEL, MUST, SideInformation
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class StatementMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """A linear map of X in which rows that people put together are near each other.
+
+    Statements that tie rows (labels, must-links) show along which directions rows of one class
+    differ; these directions shrink. Put it before any model that works on distances.
+
+    Parameters
+    ----------
+    shrinkage : float, default=1.0
+        How many pseudo-rows of equal spread in all directions are added, per column of X. More
+        makes the map more like no map at all.
+    min_freedom : float, default=12.0
+        With fewer degrees of freedom (tied rows minus groups) the map only centres and scales.
+
+    Attributes
+    ----------
+    mean_ : ndarray of shape (n_features,)
+        Mean of X.
+    components_ : ndarray of shape (n_features, n_features)
+        The symmetric matrix A of the map x -> (x - mean) A.
+    freedom_ : float
+        Degrees of freedom of the scatter within groups.
+    n_features_in_ : int
+        The number of columns of X.
+
+    Notes
+    -----
+    All of X is divided by one number first, so that columns keep their relative scale: standardise
+    them before if their units mean nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sidelight import StatementMetric
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(200) % 2
+    >>> X = np.column_stack([y + 0.1 * rng.normal(size=200), 2 * rng.normal(size=200)])
+    >>> Z = StatementMetric().fit_transform(X, np.where(np.arange(200) < 40, y, -1))
+    >>> bool(X[:, 0].std() < X[:, 1].std()), bool(Z[:, 0].std() > Z[:, 1].std())
+    (True, True)
+    """
+
+    on_dask: ClassVar[bool] = True
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "shrinkage": [Interval(Real, 0, None, closed="neither")],
+        "min_freedom": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(self, *, shrinkage: float = 1.0, min_freedom: float = 12.0) -> None:
+        self.shrinkage = shrinkage
+        self.min_freedom = min_freedom
+
+    def fit(self, X: Any, y: Any = None, *, side: SideInformation | None = None) -> Self:
+        """Learn the map from partial labels ``y`` and statements ``side``.
+
+        Parameters
+        ----------
+        X : array, data frame or Dask array of shape (n_samples, n_features)
+            The data.
+        y : array of shape (n_samples,), optional
+            Partial labels, −1 (or None, NaN) where unknown; joined to ``side``.
+        side : SideInformation, optional
+            Labels and must-links are used; other kinds change nothing.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        index = side.index if isinstance(side, SideInformation) else None
+        X = _dense(check_x(self, X, reset=True, index=index))
+        side = check_side(X, y, side)
+        with one_blas_thread():
+            learned = learn_metric(
+                as_blocks(X), side, shrinkage=self.shrinkage, min_freedom=self.min_freedom
+            )
+        self.mean_, self.components_, self.freedom_ = learned
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, *, side: SideInformation | None = None) -> Any:
+        """Learn the map and return the mapped rows."""
+        return self.fit(X, y, side=side).transform(X)
+
+    def transform(self, X: Any) -> Any:
+        """The rows of X in the learned metric.
+
+        Parameters
+        ----------
+        X : array, data frame or Dask array of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), or a Dask array
+        """
+        check_is_fitted(self)
+        return self._mapped(X, lambda rows: (rows - self.mean_) @ self.components_)
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Rows of the learned metric back in the columns of X.
+
+        Parameters
+        ----------
+        X : array, data frame or Dask array of shape (n_samples, n_features)
+            Mapped rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), or a Dask array
+        """
+        check_is_fitted(self)
+        back = np.linalg.inv(self.components_)
+        return self._mapped(X, lambda rows: rows @ back + self.mean_)
+
+    def _mapped(self, X: Any, function: Any) -> Any:
+        if is_dask(X):
+            dtype = np.float32 if X.dtype == np.float32 else np.float64
+            columns = self.n_features_in_
+            return lazily(
+                lambda part: function(part).astype(dtype, copy=False), X, dtype=dtype,
+                n_columns=columns,
+            )  # fmt: skip
+        X = _dense(check_x(self, X, reset=False))
+        with one_blas_thread():
+            return function(X).astype(X.dtype, copy=False)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_features_in_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _dense(X: Any) -> Any:
+    if sparse.issparse(X):
+        raise DataError(
+            "X is a sparse matrix, and StatementMetric mixes all columns. Reduce it first: "
+            "make_pipeline(TruncatedSVD(50), StatementMetric())."
+        )
+    return X
+
+
+# The steps
+
+
+class Learned(NamedTuple):
+    """A linear map, and the degrees of freedom behind it."""
+
+    mean: Floats
+    matrix: Floats
+    freedom: float
+
+
+def learn_metric(
+    rows: Blocks, side: SideInformation, *, shrinkage: float = 1.0, min_freedom: float = 12.0
+) -> Learned:
+    """The map x -> (x - mean) A of the header, from the groups of ``side``."""
+    d = rows.n_features
+    total, count = rows.sum(_sums, None)
+    mean = total / count
+    (spread,) = rows.sum(_squares, mean)  # d x d, around the mean
+    scale = float(np.trace(spread) / count / d)
+    if not scale > 0:  # all rows are alike
+        return Learned(mean, np.eye(d), 0.0)
+    scatter, freedom = np.zeros((d, d)), 0.0
+    for group in tied_groups(side):
+        found, more = _scatter(rows, group, mean)
+        scatter += found
+        freedom += more
+    within = float(np.trace(scatter))
+    if freedom < min_freedom or not within > 0:
+        return Learned(mean, np.eye(d) / np.sqrt(scale), freedom)
+    nu0 = shrinkage * d
+    shrunken = scatter + nu0 * within / (freedom * d) * np.eye(d)
+    values, vectors = np.linalg.eigh(shrunken)
+    root = (vectors / np.sqrt(values)) @ vectors.T
+    after = float(np.einsum("ij,ij->", root @ spread, root)) / count / d
+    return Learned(mean, root / np.sqrt(after), freedom)
+
+
+def tied_groups(side: SideInformation) -> list[Ints]:
+    """Groups of rows that statements tie, -1 for rows alone: by labels, then by must-links.
+
+    Labels and must-links are kept apart, because one wrong must-link would join two classes.
+    """
+    said = side.statements
+    found = []
+    for vocabulary in np.unique(said.vocabulary[said.kind == LABEL]):
+        here = (said.kind == LABEL) & said.binding & (said.vocabulary == vocabulary)
+        group = np.full(side.n_samples, -1, dtype=np.int64)
+        votes = sparse.csr_array(
+            (said.weight[here], (said.i[here], said.class_code[here])),
+            shape=(side.n_samples, len(side.classes)),
+        )
+        some = np.unique(said.i[here])
+        group[some] = np.asarray(votes[some].argmax(axis=1)).ravel()
+        found.append(group)
+    ties = (said.kind == MUST) & said.binding
+    if ties.any():
+        n = side.n_samples
+        graph = sparse.csr_array((np.ones(ties.sum()), (said.i[ties], said.j[ties])), shape=(n, n))
+        component = connected_components(graph, directed=False)[1]
+        size = np.bincount(component)
+        number = np.where(size > 1, np.cumsum(size > 1) - 1, -1)
+        found.append(number[component].astype(np.int64))
+    return found
+
+
+def _scatter(rows: Blocks, group: Ints, mean: Floats) -> tuple[Floats, float]:
+    """Scatter of the rows around the means of their groups, and its degrees of freedom."""
+    n_groups = int(group.max(initial=-1)) + 1
+    if not n_groups:
+        return np.zeros((rows.n_features,) * 2), 0.0
+    squares, sums, counts = rows.sum(_group_sums, (mean, n_groups), rows.given(group))
+    some = counts > 0
+    means = sums[some] / counts[some, None]
+    between = (means * counts[some, None]).T @ means
+    return squares - between, float(counts.sum() - some.sum())
+
+
+def _sums(block: Block, _: None) -> tuple[Floats, int]:
+    X = np.asarray(block.X)
+    return X.sum(axis=0, dtype=np.float64), len(X)
+
+
+def _squares(block: Block, mean: Floats) -> tuple[Floats]:
+    X = block.X - mean
+    return (X.T @ X,)
+
+
+def _group_sums(
+    block: Block, how: tuple[Floats, int], group: Ints
+) -> tuple[Floats, Floats, Floats]:
+    mean, n_groups = how
+    tied = np.flatnonzero(group >= 0)
+    X = np.asarray(block.X)[tied] - mean
+    member = sparse.csr_array(
+        (np.ones(len(tied)), (group[tied], np.arange(len(tied)))), shape=(n_groups, len(tied))
+    )
+    return X.T @ X, member @ X, np.bincount(group[tied], minlength=n_groups).astype(np.float64)

@@ -1,0 +1,155 @@
+"""J and its gradient against their definitions, and the committee."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics import adjusted_rand_score
+
+from oracles_discriminative import objective_by_definition
+from sidelight import DiscriminativeClustering, SideInformation
+from sidelight.models._discriminative.run import Setting, minimise, objective
+from sidelight.models._discriminative.statements import statement_terms
+
+
+def some_statements(n=12, K=3, seed=0):
+    """Statements of all kinds with weights, and one that is repeated."""
+    rng = np.random.default_rng(seed)
+    kinds = ["label"] * 5 + ["not_label"] * 4 + ["must"] * 4 + ["cannot"] * 4
+    i = rng.integers(0, n // 2, len(kinds))
+    j = [None if "label" in kind else int(rng.integers(n // 2, n)) for kind in kinds]
+    c = [int(rng.integers(K)) if "label" in kind else None for kind in kinds]
+    c[:3] = range(3)
+    side = SideInformation.from_columns(
+        kinds, i, j, class_=c, weight=rng.uniform(0.5, 2, len(kinds)), n_samples=n
+    )
+    return side + side[np.arange(n)].only(kind="label")
+
+
+def terms_of(side, K, error=None):
+    column = np.where(side.statements.class_code >= 0, side.statements.class_code, -1)
+    error = np.full(side.n_statements, 0.1) if error is None else error
+    return statement_terms(side, error, column, K)
+
+
+@pytest.mark.parametrize("K", [3, 5])
+def test_objective_is_its_definition(K):
+    rng = np.random.default_rng(1)
+    side = some_statements()
+    error = rng.uniform(0.02, 0.4, side.n_statements)
+    phi, coef = rng.normal(size=(12, 4)), rng.normal(size=(5, K))
+    found, _ = objective(phi, terms_of(side, K, error), Setting(7.0, 0.3), coef)
+    wanted = objective_by_definition(phi, side, error, coef, K, C=7.0, u=0.3)
+    assert_allclose(found, wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("K", [2, 3, 5])
+def test_gradient_is_that_of_finite_differences(K):
+    rng = np.random.default_rng(2)
+    side = some_statements() if K > 2 else some_statements().only(kind=["must", "cannot"])
+    terms = terms_of(side, K)
+    phi, coef = rng.normal(size=(12, 4)), rng.normal(size=(5, K))
+    setting = Setting(7.0, 0.3)
+    _, gradient = objective(phi, terms, setting, coef)
+    for place in range(coef.size):
+        step = np.zeros(coef.size)
+        step[place] = 1e-6
+        step = step.reshape(coef.shape)
+        up = objective(phi, terms, setting, coef + step)[0]
+        down = objective(phi, terms, setting, coef - step)[0]
+        assert_allclose(gradient[place], (up - down) / 2e-6, rtol=1e-5, atol=1e-6)
+
+
+def test_objective_never_rises_and_ends_at_its_value():
+    rng = np.random.default_rng(3)
+    terms = terms_of(some_statements(), 3)
+    phi, coef = rng.normal(size=(12, 4)), rng.normal(size=(5, 3))
+    setting = Setting(7.0, 0.3)
+    fitted = minimise(phi, terms, setting, coef, 50)
+    assert len(fitted.history) > 5
+    assert (np.diff(fitted.history) <= 0).all()
+    assert_allclose(fitted.objective, objective(phi, terms, setting, fitted.coef)[0], rtol=1e-12)
+
+
+def test_single_precision_gives_the_same_objective():
+    rng = np.random.default_rng(4)
+    terms = terms_of(some_statements(), 3)
+    phi, coef = rng.normal(size=(12, 4)), rng.normal(size=(5, 3))
+    setting = Setting(7.0, 0.3)
+    double = objective(phi, terms, setting, coef)
+    single = objective(phi.astype(np.float32), terms, setting, coef)
+    assert_allclose(single[0], double[0], rtol=1e-5)
+    assert_allclose(single[1], double[1], rtol=1e-4, atol=1e-4)
+
+
+def nuisance(n=400, K=3, seed=0):
+    """Classes in two columns of small variance, beside six wide columns of noise."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(K, size=n)
+    corner = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])[y]
+    return np.hstack([corner + 0.15 * rng.normal(size=(n, 2)), 2 * rng.normal(size=(n, 6))]), y
+
+
+def test_statements_show_which_directions_matter():
+    X, y = nuisance()
+    partial = np.where(np.arange(len(y)) < 60, y, -1)
+    model = DiscriminativeClustering(3, random_state=0).fit(X, partial)
+    assert adjusted_rand_score(y[60:], model.labels_[60:]) > 0.8
+    plain = DiscriminativeClustering(3, random_state=0).fit(X)
+    assert adjusted_rand_score(y[60:], plain.labels_[60:]) < 0.3
+
+
+def test_pairs_do_too():
+    X, y = nuisance()
+    rng = np.random.default_rng(0)
+    pairs = rng.integers(len(y), size=(300, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    same = y[pairs[:, 0]] == y[pairs[:, 1]]
+    side = SideInformation.from_pairs(must=pairs[same], cannot=pairs[~same], n_samples=len(y))
+    model = DiscriminativeClustering(3, random_state=0).fit(X, side=side)
+    assert adjusted_rand_score(y, model.labels_) > 0.8
+
+
+def test_negative_labels_alone_name_and_shape_clusters():
+    X, y = nuisance(300, 2)
+    rows = np.arange(20, 120)
+    labels = SideInformation.from_labels(np.where(np.arange(300) < 20, y, -1))
+    wrong = SideInformation.from_columns("not_label", rows, class_=1 - y[rows], n_samples=300)
+    with_them = DiscriminativeClustering(2, random_state=0).fit(X, side=labels + wrong)
+    assert adjusted_rand_score(y[120:], with_them.labels_[120:]) > 0.8
+
+
+def test_clusters_form_for_classes_that_nobody_named():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 60)
+    X = rng.normal(size=(180, 2)) + 8 * np.array([[0, 0], [1, 0], [0, 1]])[y]
+    partial = np.where((y == 0) & (rng.random(180) < 0.3), 0, -1)
+    model = DiscriminativeClustering(3, random_state=0).fit(X, partial)
+    assert adjusted_rand_score(y, model.labels_) == 1.0
+    assert model.cluster_names_.tolist() == [0, 1, 2]
+
+
+def test_memberships_are_probabilities_and_decide_labels():
+    X, y = nuisance(200)
+    model = DiscriminativeClustering(3, random_state=0).fit(X, np.where(np.arange(200) < 40, y, -1))
+    P = model.predict_proba(X)
+    assert_allclose(P.sum(axis=1), 1.0)
+    assert_array_equal(P.argmax(axis=1), model.labels_)
+    assert_array_equal(model.predict(X[:50]), model.labels_[:50])
+
+
+def test_warm_restart_takes_labels_or_a_fitted_model():
+    X, y = nuisance(200)
+    partial = np.where(np.arange(200) < 40, y, -1)
+    first = DiscriminativeClustering(3, random_state=0).fit(X, partial)
+    for init in (first, first.labels_, np.where(np.arange(200) < 150, first.labels_, -1)):
+        again = DiscriminativeClustering(3, init=init, random_state=0).fit(X, partial)
+        assert adjusted_rand_score(first.labels_, again.labels_) > 0.95
+
+
+def test_a_large_fit_uses_a_sample_and_labels_all_rows():
+    X, y = nuisance(40_000)
+    partial = np.where(np.arange(len(y)) < 20_000, y, -1)
+    model = DiscriminativeClustering(3, random_state=0).fit(X, partial)
+    assert len(model._committee.fit_X) == 15_000
+    assert adjusted_rand_score(y[20_000:], model.labels_[20_000:]) > 0.8
+    assert_array_equal(model.predict(X[:1000]), model.labels_[:1000])
