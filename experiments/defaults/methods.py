@@ -1,0 +1,113 @@
+"""Our models with their defaults, and what people would use instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import LogisticRegression
+from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
+from sklearn.svm import SVC
+
+from experiments.defaults.baselines import constraint_propagation, seeded_kmeans
+from sidelight import models
+from sidelight.side import SideInformation
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+# X, statements of the kinds that the method takes, number of clusters or None, seed -> labels
+Fit = Callable[[Floats, SideInformation, int | None, int], Ints]
+
+ANY = ("label", "must", "cannot")
+
+
+class Method(NamedTuple):
+    """How a method is fitted, which statements it takes, and whether it finds K."""
+
+    fit: Fit
+    takes: tuple[str, ...]
+    finds_k: bool = False
+    ours: bool = False
+    many_classes: bool = True  # whether it ends in a minute on tables with more than 30 classes
+
+    def suits(self, *, labels: bool) -> bool:
+        """Whether it can use the statements, or needs none; pairs come in all other settings."""
+        return labels or not self.takes or "must" in self.takes
+
+
+def _classifier(make: Callable[[int], Any]) -> Method:
+    """A classifier of the labelled rows; the number of clusters is that of the classes."""
+
+    def fit(X: Floats, side: SideInformation, k: int | None, seed: int) -> Ints:
+        y = side.labels
+        known = y >= 0
+        if len(np.unique(y[known])) < 2:  # scikit-learn refuses a single class
+            return np.zeros(len(y), dtype=np.int64)
+        found: Ints = make(seed).fit(X[known], y[known]).predict(X)
+        return found
+
+    return Method(fit, ("label",))
+
+
+def _transductive(make: Callable[[int], Any]) -> Method:
+    """A classifier that looks at the other rows too."""
+
+    def fit(X: Floats, side: SideInformation, k: int | None, seed: int) -> Ints:
+        y = side.labels
+        if len(np.unique(y[y >= 0])) < 2:
+            return np.zeros(len(y), dtype=np.int64)
+        found: Ints = make(seed).fit(X, y).predict(X)
+        return found
+
+    return Method(fit, ("label",))
+
+
+def ours(
+    name: str,
+    *,
+    takes: tuple[str, ...] = ANY,
+    finds_k: bool = False,
+    k_is: str = "n_clusters",
+    many_classes: bool = True,
+    **parameters: Any,
+) -> Method:
+    """One of our models by its name, with defaults unless ``parameters`` say otherwise."""
+
+    def fit(X: Floats, side: SideInformation, k: int | None, seed: int) -> Ints:
+        known = parameters if k is None else parameters | {k_is: k}
+        model = getattr(models, name)(**known, random_state=seed)
+        found: Ints = model.fit(X, side=side).labels_
+        return found
+
+    return Method(fit, takes, finds_k, ours=True, many_classes=many_classes)
+
+
+def _kmeans(X: Floats, side: SideInformation, k: int | None, seed: int) -> Ints:
+    found: Ints = KMeans(k, n_init=10, random_state=seed).fit_predict(X)
+    return found
+
+
+def _lda() -> LinearDiscriminantAnalysis:
+    return LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+
+
+METHODS: dict[str, Method] = {
+    "KMeans": Method(_kmeans, ()),
+    "seeded k-means": Method(seeded_kmeans, ("label",)),
+    "LabelSpreading": _transductive(lambda seed: LabelSpreading(kernel="knn", n_neighbors=7)),
+    "SelfTraining(LDA)": _transductive(lambda seed: SelfTrainingClassifier(_lda())),
+    "LDA": _classifier(lambda seed: _lda()),
+    "LogisticRegression": _classifier(lambda seed: LogisticRegression(max_iter=2000)),
+    "SVC": _classifier(lambda seed: SVC(C=10.0)),
+    "constraint propagation": Method(constraint_propagation, ANY),
+    "PartitionLevelKMeans": ours("PartitionLevelKMeans", takes=("label", "cannot")),
+    "AnnotatedGaussianMixture": ours("AnnotatedGaussianMixture"),
+    "BayesianMixture": ours("BayesianMixture", finds_k=True, k_is="n_components"),
+    "StructuralEntropyClustering": ours("StructuralEntropyClustering", finds_k=True),
+    "StructuralEntropyTree": ours("StructuralEntropyTree", finds_k=True),
+    "MarkovAggregation": ours("MarkovAggregation", many_classes=False),
+}
