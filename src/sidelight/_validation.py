@@ -176,6 +176,11 @@ def _not_finite(block: Block, _: None) -> tuple[int, list[int]]:
 def check_side(X: Any, y: Any, side: Any) -> SideInformation:
     """``y`` (−1 is unknown) and ``side`` as one SideInformation about the rows of X."""
     n_samples = X.shape[0]
+    if isinstance(y, SideInformation):
+        raise SideInformationError(
+            "y is a SideInformation; give it by name, fit(X, side=side). The second argument of "
+            "fit is y, partial labels with -1 where they are unknown."
+        )
     if side is None:
         side = SideInformation.empty(n_samples)
     elif not isinstance(side, SideInformation):

@@ -621,6 +621,8 @@ def test_wrong_sizes_and_types_are_named():
         PartitionLevelKMeans().fit(X, truth[:19])
     with pytest.raises(SideInformationError, match="side is about 5 rows and X has 20"):
         PartitionLevelKMeans(2).fit(X, side=SideInformation.empty(5))
+    with pytest.raises(SideInformationError, match=r"y is a SideInformation.*fit\(X, side=side\)"):
+        PartitionLevelKMeans(2).fit(X, SideInformation.empty(20))
     with pytest.raises(SideInformationError, match="side is a list"):
         PartitionLevelKMeans(2).fit(X, side=[(0, 1)])
     with pytest.raises(DataError, match="sample_weight"):

@@ -86,6 +86,22 @@ def test_categories_of_a_data_frame_are_class_names():
 
 
 @pytest.mark.parametrize(
+    "y",
+    [
+        ["a", "", "b", " \t"],
+        np.array(["a", "", "b", "  "]),
+        ["a", None, "b", ""],
+        np.array(["a", float("nan"), "b", " "], dtype=object),
+        pd.Series(["a", pd.NA, "b", ""], dtype="string"),
+    ],
+)
+def test_a_text_of_blanks_is_an_unknown_label(y):
+    side = SideInformation.from_labels(y)
+    assert side.classes == ("a", "b")
+    assert side.labels.tolist() == [0, -1, 1, -1]
+
+
+@pytest.mark.parametrize(
     ("classes", "unknown"),
     [([0, 1], "?"), ([0, 1], None), ([2**63, 1], -1), ([2**70, 1], -1), (["a", "b"], 0), ([], "?")],
 )

@@ -172,10 +172,10 @@ class SideInformation:
         vocabulary: str | None = None,
         index: Any = None,
     ) -> "SideInformation":
-        """Build from partial labels, one entry per row; −1, None, NaN and NA mean unknown.
+        """Build from partial labels, one entry per row; −1, None, NaN, NA and "" mean unknown.
 
-        Class names survive. Whole numbers that a table has turned into floats (0.0, 1.0, NaN) are
-        taken for the whole numbers that they were.
+        Class names survive; a text of blanks is unknown too, as in a table. Whole numbers that a
+        table has turned into floats (0.0, 1.0, NaN) are taken for the whole numbers that they were.
 
         Parameters
         ----------

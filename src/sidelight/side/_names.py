@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
-from operator import is_not
 from typing import Any
 
 import numpy as np
@@ -31,21 +30,26 @@ def brief(text: str) -> str:
 
 
 def is_known(labels: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which partial labels say something: not −1, not missing."""
+    """Which partial labels say something: not −1, not missing, not a text of blanks."""
     if labels.dtype.kind in "biu":
         return np.asarray(labels != -1) if labels.dtype.kind == "i" else np.ones(len(labels), bool)
     if labels.dtype.kind == "f":
         return (labels != -1) & ~np.isnan(labels)
+    if labels.dtype.kind == "U":
+        return np.asarray(np.strings.strip(labels) != "")
     if labels.dtype != object:
         return np.ones(len(labels), dtype=bool)
     if set(map(type, labels)) <= {str, type(None)}:  # the usual column of names, the quick way
-        return np.fromiter(map(is_not, labels, repeat(None)), dtype=bool, count=len(labels))
+        said = (label is not None and bool(label.strip()) for label in labels)
+        return np.fromiter(said, dtype=bool, count=len(labels))
     return ~np.fromiter(map(_is_unknown, labels), dtype=bool, count=len(labels))
 
 
 def _is_unknown(label: object) -> bool:
     if is_missing(label):
         return True
+    if isinstance(label, str):
+        return not label.strip()
     return isinstance(label, (int, float, np.number)) and label == -1
 
 
