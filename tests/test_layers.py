@@ -23,6 +23,7 @@ USES = {
     "models": {"side", "blocks", "graph", "results", "tree", "_kernels", "_validation", *BASE},
     "report": {"side", "results", "tree", "metrics", "graph", *BASE},
     "bio": {"side", "models", *BASE},
+    "study": {"side", "tables", "models", "results", "report", "bio", *BASE},
     "testing": {"side", "blocks", "models", "metrics", "results", "_validation", "datasets", *BASE},
 }
 HOMES = {
@@ -35,6 +36,8 @@ HOMES = {
         "models",
         "metrics",
         "datasets",
+        "tables",
+        "study",
         "_validation",
         "testing",
         "graph",

@@ -31,6 +31,7 @@ def loaded_after(statement):
         "import sidelight.cli._app",
         "import sidelight.datasets",
         "import sidelight.tables",
+        "import sidelight.study",
         "import sidelight.models; sidelight.models.model_names()",
         "import sidelight.report",
         "import sidelight.bio",

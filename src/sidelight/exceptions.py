@@ -1,7 +1,6 @@
 """Every error of sidelight derives from ValueError, as scikit-learn's users expect."""
 
-from collections.abc import Iterable
-from copy import copy
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 __all__ = [
@@ -10,8 +9,10 @@ __all__ = [
     "MissingNumberOfClustersError",
     "SideInformationError",
     "SidelightError",
+    "UnknownNumberOfRowsError",
     "UnknownRowsError",
     "UnsupportedStatementError",
+    "UnusableColumnsError",
     "WorkersLostError",
 ]
 
@@ -48,8 +49,8 @@ class SidelightError(ValueError):
 
     def reworded(self, message: str, *, advice: str | None = None) -> Self:
         """The same error, with all that it knows, and another message or other advice."""
-        other = copy(self)
-        other.args = (message,)
+        other = type(self)(message)
+        vars(other).update(vars(self))
         if advice is not None:
             other.advice = advice
         return other
@@ -96,6 +97,19 @@ class UnknownRowsError(SideInformationError):
         super().__init__(message, advice=advice)
         self.rows = tuple(dict.fromkeys(rows))
         self.by_id = by_id
+
+
+class UnknownNumberOfRowsError(SideInformationError):
+    """Statements do not tell how many rows the data has.
+
+    Examples
+    --------
+    >>> from sidelight import SideInformation
+    >>> SideInformation.from_pairs(must=[(0, 1)])
+    Traceback (most recent call last):
+        ...
+    sidelight.exceptions.UnknownNumberOfRowsError: how many rows does the data have? ...
+    """
 
 
 class MissingNumberOfClustersError(SideInformationError):
@@ -145,6 +159,34 @@ class DataError(SidelightError):
         ...
     sidelight.exceptions.DataError: X contains NaN or infinity in row 1; ...
     """
+
+
+class UnusableColumnsError(DataError):
+    """Columns of a table that cannot be used, or that it does not have; one error for all of them.
+
+    ``problems`` maps what is wrong ("text", "missing", "infinite", "absent", …) to the columns.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sidelight.exceptions import UnusableColumnsError
+    >>> from sidelight.study import prepare
+    >>> try:
+    ...     prepare(pd.DataFrame({"age": [31.0, None], "town": ["Bonn", "Bonn"]}))
+    ... except UnusableColumnsError as error:
+    ...     print(error.problems)
+    {'text': ['town'], 'missing': ['age']}
+    """
+
+    def __init__(
+        self,
+        message: object = "",
+        *,
+        advice: str = "",
+        problems: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        super().__init__(message, advice=advice)
+        self.problems = {kind: list(names) for kind, names in (problems or {}).items()}
 
 
 class DatasetNotFoundError(SidelightError, FileNotFoundError):

@@ -12,7 +12,6 @@ import typer
 from rich.console import Console
 
 from sidelight import PartitionLevelKMeans, SideInformation, __version__
-from sidelight.cli import _fit
 from sidelight.cli._app import app
 from sidelight.cli._progress import Stages
 from sidelight.models import find_model, model_names
@@ -218,12 +217,3 @@ def test_the_bar_follows_the_starts_of_the_model(monkeypatch):
         )
     assert seen[0] == {"total": 3}
     assert seen.count({"advance": 1}) == 3
-
-
-def test_columns_named_twice_are_used_once(tmp_path):
-    from sidelight.tables import read_table
-
-    (tmp_path / "t.csv").write_text("a,b,c\n1,2,3\n")
-    table = read_table(tmp_path / "t.csv")
-    assert _fit.choose_columns(table, [], ["b"], ["c"]) == ["a"]
-    assert _fit.choose_columns(table, ["c", "a", "c"], [], []) == ["c", "a"]

@@ -35,51 +35,6 @@ def test_columns_are_numbers_or_texts_with_gaps(messy):
     assert table.columns["note"] == [None, 'says "hm"', "x"]
 
 
-def test_one_error_names_every_text_and_missing_column_with_rows_and_remedies(messy):
-    table = read_table(messy)
-    with pytest.raises(DataError) as caught:
-        table.numbers(["age", "town", "weight, kg"], ids=table.ids("patient"))
-    message = str(caught.value)
-    for part in (
-        "'town' holds text ('Bonn', 'Rome')",
-        "'age' has 1 missing value (row p01)",
-        "'weight, kg' has 1 missing value (row p01)",
-        "--drop",
-        "--one-hot",
-        "--impute",
-    ):
-        assert part in message
-
-
-def test_gaps_are_imputed_and_texts_become_columns_on_request(messy):
-    X, names = read_table(messy).numbers(["age", "town"], one_hot=["town"], impute="median")
-    assert names == ["age", "town=missing", "town=Bonn", "town=Rome"]
-    np.testing.assert_array_equal(X, [[31, 0, 1, 0], [44.5, 0, 0, 1], [58, 1, 0, 0]])
-    mean, _ = read_table(messy).numbers(["weight, kg"], impute="mean")
-    np.testing.assert_array_equal(mean[:, 0], [70.5, 75.75, 81])
-
-
-def test_a_column_of_too_many_values_is_not_spread_out(tmp_path):
-    path = tmp_path / "names.csv"
-    path.write_text("name\n" + "".join(f"n{k}\n" for k in range(201)), encoding="utf-8")
-    with pytest.raises(DataError, match="'name' has 201 different values"):
-        read_table(path).numbers(["name"], one_hot=["name"])
-
-
-def test_empty_and_infinite_columns_are_named(tmp_path):
-    path = tmp_path / "odd.csv"
-    path.write_text("a,b\n,inf\n,2\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"'a' is empty throughout; 'b' is infinite in row 1\."):
-        read_table(path).numbers(["a", "b"], impute="mean")
-    with pytest.raises(DataError, match="no column is left"):
-        read_table(path).numbers([])
-
-
-def test_a_typo_in_a_column_is_met_with_a_suggestion(messy):
-    with pytest.raises(DataError, match="no column 'Age'. Did you mean 'age'"):
-        read_table(messy).numbers(["Age"])
-
-
 @pytest.mark.parametrize(
     ("cells", "ids"),
     [
@@ -223,7 +178,7 @@ def test_arrays_have_numbered_columns_and_a_truth_that_is_no_data(tmp_path):
     np.save(tmp_path / "plain.npy", X)
     table = read_table(tmp_path / "plain.npy")
     assert list(table.columns) == ["x0", "x1"]
-    np.testing.assert_array_equal(table.numbers(["x1"])[0][:, 0], X[:, 1])
+    np.testing.assert_array_equal(table.columns["x1"], X[:, 1])
     wine = load("wine")
     np.savez(
         tmp_path / "wine.npz",

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from sidelight import __version__
+from sidelight.cli._advice import in_options
 from sidelight.cli._check import check
 from sidelight.cli._convert import convert
 from sidelight.cli._data import data
@@ -55,7 +56,8 @@ def main() -> None:
     try:
         app()
     except (SidelightError, OSError) as error:
-        typer.echo(f"sidelight: {error}", err=True)
+        told = in_options(error) if isinstance(error, SidelightError) else error
+        typer.echo(f"sidelight: {told}", err=True)
         sys.exit(FAILED)
     except Exception:
         traceback.print_exc()

@@ -1,28 +1,23 @@
 """``sidelight check``: what files of statements say, and where they contradict themselves."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-if TYPE_CHECKING:
-    from sidelight import SideInformation
+from sidelight.cli._options import About, Id, Rows
 
 
 def check(
     side: Annotated[
         list[Path], typer.Argument(help="Files of statements: .csv, .tsv, .jsonl, .parquet.")
     ],
-    data: Annotated[
-        Path | None, typer.Option(help="The table that they are about: are all rows there?")
-    ] = None,
-    id: Annotated[str | None, typer.Option(help="Column of the table with the row ids.")] = None,
-    rows: Annotated[
-        int | None,
-        typer.Option(min=0, help="Number of rows of the data, if there is no table."),
-    ] = None,
+    data: About = None,
+    id: Id = None,
+    rows: Rows = None,
     clusters: Annotated[
-        int | None, typer.Option(min=1, help="Ask whether so many clusters can keep everything.")
+        int | None,
+        typer.Option(min=1, help="Ask whether so many clusters can keep every statement."),
     ] = None,
     limit: Annotated[int, typer.Option(min=0, help="How many conflicts to explain.")] = 10,
 ) -> None:
@@ -32,44 +27,14 @@ def check(
     there are conflicts, or if so many clusters cannot keep everything, so that a script can stop.
     """
     from sidelight.report import summarize_side
+    from sidelight.study import gather
 
-    known = read_all(side, data=data, id=id, rows=rows)
+    known = gather(side, data, id=id, n_rows=rows)
     summary = summarize_side(known, clusters=clusters, limit=limit)
     typer.echo(in_words(summary))
     impossible = summary["feasible"] is not None and summary["feasible"]["answer"] == "no"
     if summary["conflicts"]["n_broken"] or impossible:
         raise typer.Exit(1)
-
-
-def read_all(
-    paths: list[Path], *, data: Path | None, id: str | None, rows: int | None, **how: Any
-) -> "SideInformation":
-    """All statements of some files, about the rows of a table, or about those that are named."""
-    from sidelight.cli._fit import read_statements
-    from sidelight.exceptions import SidelightError
-    from sidelight.side import SideInformation
-
-    if data is not None:
-        from sidelight.tables import read_table
-
-        if rows is not None:
-            raise SidelightError("give --data or --rows, not both: a table has its own rows.")
-        table = read_table(data, text=[] if id is None else [id])
-        ids = table.ids(id)
-        found = [read_statements(path, table.n_rows, ids, **how) for path in paths]
-    elif id is not None:
-        raise SidelightError("--id names a column of the table; give the table as --data.")
-    else:
-        size: Any = "infer" if rows is None else rows
-        if len(paths) > 1 and rows is None:
-            raise SidelightError(
-                "several files may number rows differently; give --data (and --id), or --rows."
-            )
-        found = [SideInformation.read(path, n_samples=size, **how) for path in paths]
-    known, *more = found
-    for other in more:
-        known += other
-    return known
 
 
 def in_words(summary: dict[str, Any]) -> str:

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from sidelight.cli._options import About, Id, Overwrite, Rows
+
 
 class Format(StrEnum):
     """The formats of files of statements."""
@@ -47,14 +49,10 @@ def convert(
     self_pairs: Annotated[
         SelfPairs, typer.Option(help="What to do with a pair of a row and itself.")
     ] = SelfPairs.stop,
-    data: Annotated[Path | None, typer.Option(help="The table that they are about.")] = None,
-    id: Annotated[str | None, typer.Option(help="Column of the table with the row ids.")] = None,
-    rows: Annotated[
-        int | None, typer.Option(min=0, help="Number of rows, if there is no table.")
-    ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a file that is there already.")
-    ] = False,
+    data: About = None,
+    id: Id = None,
+    rows: Rows = None,
+    overwrite: Overwrite = False,
     keep_formulas: Annotated[
         bool,
         typer.Option(
@@ -68,13 +66,13 @@ def convert(
     Read are tables (csv, tsv), JSON lines, Parquet, plain files of pairs and weighted graphs.
     Without --data or --rows the data has the rows that the file mentions.
     """
-    from sidelight.cli._check import read_all
+    from sidelight.study import gather
 
-    known = read_all(
-        [source],
-        data=data,
+    known = gather(
+        source,
+        data,
         id=id,
-        rows=rows,
+        n_rows=rows,
         format=source_format and source_format.value,
         kind=kind and kind.value,
         first_row=first_row,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sidelight.cli._options import Overwrite, Seed
 from sidelight.exceptions import SidelightError
 
 if TYPE_CHECKING:
@@ -20,10 +21,8 @@ def data(
         Path | None,
         typer.Option(help="Also write what two simulated people say about a fifth of the rows."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the simulated people.")] = 0,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace files that are there already.")
-    ] = False,
+    seed: Seed = 0,
+    overwrite: Overwrite = False,
 ) -> None:
     """List the known data sets, or write one as a table with row ids and true classes.
 

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sidelight.cli._options import Seed
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -19,7 +21,7 @@ def demo(
     out: Annotated[
         Path, typer.Option(help="Folder for the statements, the picture and the report.")
     ] = Path("demo-output"),
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    seed: Seed = 0,
 ) -> None:
     """Cluster wines with the help of two people, one of whom is often wrong, and say where."""
     import numpy as np

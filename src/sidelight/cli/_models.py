@@ -6,16 +6,12 @@ What a model takes and gives stands in its tags; its docstring explains its para
 import ast
 import inspect
 import re
-from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 
 from sidelight.exceptions import SidelightError
-
-# The parameters that limit or fix the number of clusters, by whatever name a model has for it.
-_COUNTS = ("n_clusters", "n_components")
 
 _LEGEND = (
     "must, cannot, label, not_label: the statements that it takes; all take unsure.",
@@ -39,36 +35,14 @@ def models(
     typer.echo(overview() if name is None else describe(find_model(name)))
 
 
-def set_up(
-    model: Any, settings: Sequence[str], clusters: int | None, seed: int | None
-) -> dict[str, Any]:
-    """The parameters of a model from ``--set``, ``--clusters`` and ``--seed``."""
-    allowed = list(inspect.signature(model).parameters)
-    parameters: dict[str, Any] = {}
+def read_settings(settings: Sequence[str]) -> dict[str, Any]:
+    """The parameters of a model from texts such as ``n_init=10``."""
+    parameters = {}
     for setting in settings:
         key, equals, value = setting.partition("=")
         if not equals or not key.strip():
             raise SidelightError(f"--set {setting!r}: write it as parameter=value.")
         parameters[key.strip()] = _value(value.strip())
-    unknown = [key for key in parameters if key not in allowed]
-    if unknown:
-        near = get_close_matches(unknown[0], allowed, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise SidelightError(
-            f"{model.__name__} has no parameter {', '.join(map(repr, unknown))}.{hint} "
-            f"It has {', '.join(allowed)}."
-        )
-    if clusters is not None:
-        count = next((name for name in _COUNTS if name in allowed), None)
-        if count is None:
-            raise SidelightError(
-                f"{model.__name__} finds the number of clusters itself; leave --clusters out."
-            )
-        if count in parameters:
-            raise SidelightError(f"give --clusters or --set {count}=, not both.")
-        parameters[count] = clusters
-    if seed is not None and "random_state" in allowed:
-        parameters.setdefault("random_state", seed)
     return parameters
 
 
@@ -78,16 +52,6 @@ def _value(text: str) -> Any:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):
         return text
-
-
-def build(model: Any, parameters: Mapping[str, Any]) -> Any:
-    """The model with its parameters, which are checked before any data is read."""
-    built = model(**parameters)
-    try:
-        built._validate_params()
-    except ValueError as error:  # scikit-learn's, which names the parameter and what is allowed
-        raise SidelightError(str(error)) from None
-    return built
 
 
 # What a model says of itself
@@ -155,9 +119,10 @@ def _yes(answer: bool) -> str:
 def _count_of(model: Any) -> tuple[str, str]:
     """Where the number of clusters comes from, in a word and in a sentence."""
     from sidelight.models import model_tags
+    from sidelight.study import COUNTS
 
     parameters = inspect.signature(model).parameters
-    name = next((count for count in _COUNTS if count in parameters), None)
+    name = next((count for count in COUNTS if count in parameters), None)
     if name is None:
         return "found", "found by the model"
     finds = model_tags(model).finds_k

@@ -1,7 +1,7 @@
 """How results look: a summary as plain data, pictures, and one HTML page."""
 
 from sidelight.report._charts import plot_annotators, plot_confusion, plot_history, plot_profiles
-from sidelight.report._figures import new_figure, plot_clusters, project
+from sidelight.report._figures import check_pictures, new_figure, plot_clusters, project
 from sidelight.report._page import write_report
 from sidelight.report._statements import disagreements, summarize_side
 from sidelight.report._summary import Evidence, confidence, summarize, suspect_rows
@@ -9,6 +9,7 @@ from sidelight.report._tree import plot_tree
 
 __all__ = [
     "Evidence",
+    "check_pictures",
     "confidence",
     "disagreements",
     "new_figure",

@@ -49,8 +49,7 @@ def project(X: Any, *, method: str = "pca") -> NDArray[np.float64]:
     >>> project([[0.0, 0.0, 5.0], [1.0, 0.0, 5.0], [2.0, 0.0, 5.0]])[:, 0]
     array([-1.,  0.,  1.])
     """
-    if method not in _METHODS:
-        raise DataError(f"method is {method!r}; it is one of {', '.join(_METHODS)}.")
+    _check_method(method)
     dense = X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
     if dense.ndim != 2 or 0 in dense.shape:
         raise DataError(f"X has shape {dense.shape}; a picture needs rows and columns.")
@@ -86,6 +85,32 @@ def _map(X: NDArray[np.float64], method: str) -> NDArray[np.float64]:
     with threadpool_limits(1):
         plane[shown] = mapper.fit_transform(rows)
     return plane
+
+
+def check_pictures(method: str = "pca") -> None:
+    """Refuse to go on without the packages that pictures need, before the work and not after it.
+
+    Parameters
+    ----------
+    method : {"pca", "tsne", "umap"}
+        How rows come into the plane: see `project`.
+
+    Examples
+    --------
+    >>> check_pictures("map")
+    Traceback (most recent call last):
+        ...
+    sidelight.exceptions.DataError: method is 'map'; it is one of pca, tsne, umap.
+    """
+    _check_method(method)
+    check_matplotlib()
+    if method == "umap":
+        check_umap()
+
+
+def _check_method(method: str) -> None:
+    if method not in _METHODS:
+        raise DataError(f"method is {method!r}; it is one of {', '.join(_METHODS)}.")
 
 
 def check_umap() -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from sidelight.exceptions import SideInformationError
+from sidelight.exceptions import SideInformationError, UnknownNumberOfRowsError
 from sidelight.side import _closure, _conflicts, _feasibility, _matching
 from sidelight.side._kinds import CANNOT, KINDS, LABEL, MUST, TABLE
 from sidelight.side._names import (
@@ -744,8 +744,9 @@ def _restore(table: Table, n_samples: int, index: NDArray[Any] | None) -> SideIn
 def _check_size(index: Any, n_samples: Any) -> tuple[NDArray[Any] | None, int]:
     if index is None:
         if n_samples is None:
-            raise SideInformationError(
-                "how many rows does the data have? Give n_samples=, or index= with their ids."
+            raise UnknownNumberOfRowsError(
+                "how many rows does the data have?",
+                advice="Give n_samples=, or index= with their ids.",
             )
         whole = isinstance(n_samples, (int, np.integer)) and not isinstance(n_samples, bool)
         if not whole or n_samples < 0:

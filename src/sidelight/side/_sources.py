@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.exceptions import SideInformationError, UnknownRowsError
+from sidelight.exceptions import (
+    SideInformationError,
+    UnknownNumberOfRowsError,
+    UnknownRowsError,
+)
 from sidelight.side._cells import (
     from_cell,
     is_whole,
@@ -274,9 +278,10 @@ def _rows(
     if n_samples == "infer":
         return _inferred(source, first_row)
     if n_samples is None:
-        raise SideInformationError(
-            f"{source.name} does not say how many rows the data has. Give n_samples=, or index= "
-            'with the ids of all rows, or n_samples="infer" to check the file without its data.'
+        raise UnknownNumberOfRowsError(
+            f"{source.name} does not say how many rows the data has.",
+            advice="Give n_samples=, or index= with the ids of all rows, "
+            'or n_samples="infer" to check the file without its data.',
         )
     assert isinstance(n_samples, int)
     return *_positions(source, n_samples, first_row), n_samples, None

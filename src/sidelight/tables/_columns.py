@@ -85,15 +85,6 @@ def written(cells: Column) -> list[str]:
     return list(map(str, cells.tolist()))
 
 
-def filled(cells: NDArray[Any], impute: str | None) -> NDArray[np.float64]:
-    values = cells.astype(np.float64)
-    gaps = np.isnan(values)
-    if gaps.any():
-        known = values[~gaps]
-        values[gaps] = np.median(known) if impute == "median" else known.mean()
-    return values
-
-
 def first_texts(cells: list[str | None]) -> list[str]:
     """The first few different texts that are no numbers."""
     distinct = [text for text in dict.fromkeys(cells) if text is not None]

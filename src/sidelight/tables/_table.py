@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from operator import add
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight._writing import replacing
-from sidelight.exceptions import DataError
+from sidelight.exceptions import DataError, UnusableColumnsError
 from sidelight.side._cells import from_cell
 from sidelight.tables._arrays import read_arrays
 from sidelight.tables._columns import (
@@ -24,18 +25,15 @@ from sidelight.tables._columns import (
     OBS_NAMES,
     Column,
     as_texts,
-    filled,
-    first_texts,
     listed,
     written,
 )
+from sidelight.tables._frames import read_frame
 from sidelight.tables._h5ad import read_h5ad, write_h5ad
 from sidelight.tables._parquet import import_arrow, read_parquet
 from sidelight.tables._text import DELIMITERS, filled_rows, read_text
 
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
-# More columns of zeros and ones than this drown all the others.
-_MAX_VALUES = 200
 _SUFFIXES = (*DELIMITERS, ".parquet", ".npy", ".npz", ".h5ad")
 
 
@@ -55,6 +53,9 @@ class Table:
     aside : tuple of str
         Columns that are no data unless asked for: the truth that an .npz file carries, and what an
         .h5ad file says of its cells.
+    typed : bool
+        Whether a text is a text for certain, as in a data frame. In a file 3 is a number even in a
+        column of texts.
 
     Examples
     --------
@@ -67,15 +68,15 @@ class Table:
     Table(people.csv: 2 rows; who, height, town)
     >>> table.ids("who")
     array(['ann', 'bob'], dtype='<U3')
-    >>> table.numbers(["height"], impute="mean")[0]
-    array([[1.7],
-           [1.7]])
+    >>> table.columns["height"]
+    array([1.7, nan])
     """
 
     path: Path
     columns: dict[str, Column]
     n_rows: int
     aside: tuple[str, ...] = ()
+    typed: bool = False
 
     def __repr__(self) -> str:
         return f"Table({self.path.name}: {self.n_rows:,} rows; {', '.join(self.columns)})"
@@ -93,10 +94,17 @@ class Table:
         if unknown:
             near = get_close_matches(unknown[0], self.columns, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise DataError(
+            raise UnusableColumnsError(
                 f"{self.path} has no column {', '.join(map(repr, unknown))}.{hint} "
-                f"Its columns are {listed(list(self.columns), 30)}."
+                f"Its columns are {listed(list(self.columns), 30)}.",
+                problems={"absent": unknown},
             )
+
+    def check_new_names(self, names: Iterable[str]) -> None:
+        """Refuse names that columns of the table have already."""
+        taken = [name for name in names if name in self.columns]
+        if taken:
+            raise DataError(f"{self.path} has a column {taken[0]!r} already.")
 
     def ids(self, name: str | None) -> NDArray[Any] | None:
         """A column of row ids, unique and none missing: whole numbers where all are, else texts.
@@ -132,108 +140,19 @@ class Table:
     def labels(self, name: str) -> list[Any]:
         """A column of partial labels, None where unknown, read as classes in files of statements.
 
-        So 3 is the number three, and ``"3"`` with its quotes a text.
+        So 3 is the number three, and ``"3"`` with its quotes a text; in a data frame both are what
+        they are.
         """
         cells = self.column(name)
         if isinstance(cells, list):
+            if self.typed:
+                return list(cells)
             gaps = dict.fromkeys(cells)
             class_of = {
                 c: None if c is None or c.lower() in MISSING else from_cell(c) for c in gaps
             }
             return list(map(class_of.__getitem__, cells))
         return [None if text is None else from_cell(text) for text in as_texts(cells)]
-
-    def numbers(
-        self,
-        columns: Sequence[str],
-        *,
-        one_hot: Sequence[str] = (),
-        impute: str | None = None,
-        ids: NDArray[Any] | None = None,
-    ) -> tuple[NDArray[np.float64], list[str]]:
-        """Columns as one matrix, and their names.
-
-        Parameters
-        ----------
-        columns : sequence of str
-            Which columns, in which order.
-        one_hot : sequence of str
-            Columns whose values become columns of zeros and ones, named ``column=value``; a missing
-            value is a value.
-        impute : {"mean", "median"}, optional
-            What stands in for a missing number; without it one is an error.
-        ids : array, optional
-            The ids by which errors name rows; by default their numbers, counted from 1.
-
-        Returns
-        -------
-        X : ndarray of shape (n_rows, n_columns)
-        names : list of str
-        """
-        self.check_names([*columns, *one_hot])
-        self._refuse_unusable(columns, one_hot, impute, ids)
-        parts: list[NDArray[np.float64]] = []
-        names: list[str] = []
-        for name in columns:
-            cells = self.columns[name]
-            if name in one_hot:
-                texts = np.array([text or "" for text in as_texts(cells)], dtype=str)
-                values, codes = np.unique(texts, return_inverse=True)
-                if len(values) > _MAX_VALUES:
-                    raise DataError(
-                        f"{self.path}: {name!r} has {len(values):,} different values, and one-hot "
-                        f"makes a column of each; at most {_MAX_VALUES} make sense. Drop it."
-                    )
-                parts.append(np.eye(len(values))[codes])
-                names += [f"{name}={value or 'missing'}" for value in values.tolist()]
-            else:
-                assert not isinstance(cells, list)
-                parts.append(filled(cells, impute)[:, None])
-                names.append(name)
-        return np.concatenate(parts, axis=1), names
-
-    def _refuse_unusable(
-        self,
-        columns: Sequence[str],
-        one_hot: Sequence[str],
-        impute: str | None,
-        ids: NDArray[Any] | None,
-    ) -> None:
-        """One error for everything that is wrong with the columns, by name and with its rows."""
-        if not columns:
-            raise DataError(f"{self.path}: no column is left to cluster by.")
-        rows = np.arange(1, self.n_rows + 1) if ids is None else ids
-        text, missing, infinite, empty = [], [], [], []
-        for name in columns:
-            cells = self.columns[name]
-            if name in one_hot:
-                continue
-            if isinstance(cells, list):
-                own = ids is None and None not in cells and len(set(cells)) == self.n_rows
-                hint = f", another in each row: row ids? Then --id {name}" if own else ""
-                shown = listed(first_texts(cells), 3, quote=True)
-                text.append(f"{name!r} holds text ({shown}{hint})")
-                continue
-            gaps = np.flatnonzero(np.isnan(cells))
-            if len(gaps) == self.n_rows:
-                empty.append(f"{name!r} is empty throughout")
-            elif len(gaps) and impute is None:
-                count = "1 missing value" if len(gaps) == 1 else f"{len(gaps):,} missing values"
-                missing.append(f"{name!r} has {count} (row {listed(rows[gaps], 5)})")
-            wild = np.flatnonzero(np.isinf(cells))
-            if len(wild):
-                infinite.append(f"{name!r} is infinite in row {listed(rows[wild], 5)}")
-        remedies = [
-            (text, "Text: leave the column out (--drop), or give each value a column (--one-hot)"),
-            (empty, "Empty: leave the column out (--drop)"),
-            (missing, "Missing: fill in (--impute median), or leave the column out (--drop)"),
-            (infinite, "Infinite: correct the values"),
-        ]
-        found = [problem for problems, _ in remedies for problem in problems]
-        if found:
-            shown = "; ".join(found[:20]) + (f"; {len(found) - 20} more" if len(found) > 20 else "")
-            advice = ". ".join(remedy for problems, remedy in remedies if problems)
-            raise DataError(f"{self.path} cannot be used as it is. {shown}. {advice}.")
 
     def write(
         self, path: str | Path, more: Mapping[str, Sequence[Any]], *, overwrite: bool = False
@@ -255,9 +174,7 @@ class Table:
         """
         path = Path(path)
         check_output(path, self.path)
-        taken = [name for name in more if name in self.columns]
-        if taken:
-            raise DataError(f"{self.path} has a column {taken[0]!r} already.")
+        self.check_new_names(more)
         with replacing(path, overwrite=overwrite, error=DataError) as temporary:
             if path.suffix.lower() == ".parquet":
                 arrow = import_arrow()
@@ -364,3 +281,30 @@ def read_table(path: str | Path, *, text: Sequence[str] = (), use_rep: str | Non
     if contents.n_rows == 0:
         raise DataError(f"{path} has column names and no rows.")
     return Table(path, *contents)
+
+
+def as_table(data: Any, *, text: Sequence[str] = (), use_rep: str | None = None) -> Table:
+    """A table from whatever holds one: a file, a data frame, or a `Table` already.
+
+    Parameters
+    ----------
+    data : path, data frame or Table
+        A file as `read_table` reads it, or a data frame of pandas, polars or pyarrow.
+    text, use_rep
+        Passed to `read_table`; a data frame knows what is a text.
+
+    Returns
+    -------
+    Table
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> as_table(pd.DataFrame({"height": [1.7, None], "town": ["Bonn", "Rome"]})).columns
+    {'height': array([1.7, nan]), 'town': ['Bonn', 'Rome']}
+    """
+    if isinstance(data, Table):
+        return data
+    if isinstance(data, (str, PathLike)):
+        return read_table(Path(data), text=text, use_rep=use_rep)
+    return Table(Path("table"), *read_frame(data), typed=True)

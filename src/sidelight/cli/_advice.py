@@ -1,0 +1,43 @@
+"""Errors in the words of the command line: by their type, never by their text."""
+
+from sidelight.exceptions import (
+    MissingNumberOfClustersError,
+    SidelightError,
+    UnknownNumberOfRowsError,
+    UnknownRowsError,
+    UnsupportedStatementError,
+    UnusableColumnsError,
+)
+
+_COLUMNS = {
+    "text": "Text: leave the column out (--drop), or give each value a column (--one-hot).",
+    "empty": "Empty: leave the column out (--drop).",
+    "missing": "Missing: fill in (--impute median), or leave the column out (--drop).",
+    "infinite": "Infinite: correct the values.",
+    "crowded": "Too many values: leave the column out (--drop).",
+}
+
+
+def in_options(error: SidelightError) -> SidelightError:
+    """The error with advice that names options instead of parameters of Python."""
+    advice = _advice(error)
+    return error if advice is None else error.reworded(str(error.args[0]), advice=advice)
+
+
+def _advice(error: SidelightError) -> str | None:
+    """What to do on the command line; None where the advice for Python holds there too."""
+    if isinstance(error, UnusableColumnsError):
+        ids = [f"Row ids: --id {name}." for name in error.problems.get("ids", [])[:1]]
+        return " ".join([*(_COLUMNS[k] for k in error.problems if k in _COLUMNS), *ids])
+    if isinstance(error, UnknownRowsError):
+        if not error.by_id:
+            return "If rows have ids: --id COLUMN names the column of the data with them."
+        more = f" and {len(error.rows) - 10:,} more" if len(error.rows) > 10 else ""
+        return f"The data has no row {', '.join(error.rows[:10])}{more}."
+    if isinstance(error, UnknownNumberOfRowsError):
+        return "Give --data (and --id), or --rows."
+    if isinstance(error, MissingNumberOfClustersError):
+        return "Give --clusters, or labels by --labels or --side."
+    if isinstance(error, UnsupportedStatementError):
+        return "To go on without: --use-what-fits."
+    return None

@@ -1,0 +1,659 @@
+"""From a table and statements to an answer: what the command line and a notebook share.
+
+``fit`` is the whole way. Its steps can be called alone: ``prepare`` turns a table into a matrix,
+``gather`` collects statements about its rows, ``build`` sets up a model.
+"""
+
+import inspect
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property, reduce
+from operator import add
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight._reading import refuse_missing
+from sidelight.exceptions import SidelightError, UnknownNumberOfRowsError
+from sidelight.side import KINDS, SideInformation, usable_kinds
+from sidelight.tables import (
+    Preparation,
+    Prepared,
+    PreparedColumn,
+    Table,
+    as_table,
+    open_h5ad,
+    prepare,
+)
+
+if TYPE_CHECKING:
+    from sidelight.report import Evidence
+    from sidelight.results import ClusterResult
+
+__all__ = [
+    "Answer",
+    "Cluster",
+    "Preparation",
+    "Prepared",
+    "PreparedColumn",
+    "build",
+    "fit",
+    "gather",
+    "prepare",
+]
+
+# The parameters that fix or limit the number of clusters, by whatever name a model has for it.
+COUNTS = ("n_clusters", "n_components")
+_PLANES = {
+    "pca": "The picture shows the first two principal components.",
+    "tsne": "The picture is a t-SNE map: neighbours are near, distances say nothing.",
+    "umap": "The picture is a UMAP map: neighbours are near, distances say nothing.",
+}
+
+
+class Progress(Protocol):
+    """Who wants to know how far a study is; also a callback of scikit-learn for the fit."""
+
+    def stage(self, description: str) -> AbstractContextManager[None]:
+        """Show one step while it lasts."""
+
+
+def fit(
+    data: Any,
+    model: Any,
+    *,
+    side: Any = (),
+    labels: str | None = None,
+    id: str | None = None,
+    columns: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    one_hot: Sequence[str] = (),
+    impute: str | None = None,
+    scale: str | None = None,
+    n_clusters: int | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    use_what_fits: bool = False,
+    truth: str | None = None,
+    stability: int = 0,
+    use_rep: str | None = None,
+    pairs_key: str | None = None,
+    progress: Progress | None = None,
+) -> "Answer":
+    """Cluster a table with the help of statements.
+
+    Parameters
+    ----------
+    data : path, data frame or Table
+        The rows: a file as `sidelight.tables.read_table` reads it, or a data frame of pandas,
+        polars or pyarrow.
+    model : str or model
+        A name of `sidelight.models.model_names`, or a model, which is copied and not changed.
+    side : path, SideInformation, or several of them
+        What people know about the rows.
+    labels : str, optional
+        Column with the classes that are known, empty elsewhere.
+    id : str, optional
+        Column with the row ids that the statements use; cells (.h5ad) have their names.
+    columns, drop, one_hot, impute
+        How the table becomes a matrix: see `prepare`.
+    scale : {"standard", "minmax", "none"}, optional
+        See `prepare`; by default "standard", and "none" for cells.
+    n_clusters : int, optional
+        The number of clusters, or its upper limit where a model has one.
+    parameters : dict, optional
+        Further parameters of the model, by name.
+    seed : int, default=0
+        Seed of everything random, unless the model has one.
+    use_what_fits : bool
+        Whether to leave out statements of kinds that the model cannot use, and say so in the
+        notes. Otherwise they are an `UnsupportedStatementError`.
+    truth : str, optional
+        Column with true classes, to compare with; the model does not see it.
+    stability : int
+        How many fits with other seeds to compare with.
+    use_rep : str, optional
+        What to cluster cells by (.h5ad): a key of ``obsm``, or "X".
+    pairs_key : str, optional
+        Key of ``uns`` with statements that an .h5ad file holds.
+    progress : object, optional
+        Its method ``stage(description)`` is a context around each step, and the fit reports to it
+        as to a callback of scikit-learn.
+
+    Returns
+    -------
+    Answer
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sidelight import study
+    >>> people = pd.DataFrame({"who": ["ann", "bob", "cy", "di"], "age": [31, 33, 68, 71],
+    ...                        "known": ["young", None, "old", None]})
+    >>> answer = study.fit(people, "PartitionLevelKMeans", id="who", labels="known")
+    >>> answer
+    Answer(PartitionLevelKMeans: 4 rows in 2 clusters; 0 of 2 statements broken)
+    >>> answer.to_frame()[["who", "cluster_name"]].values.tolist()
+    [['ann', 'young'], ['bob', 'young'], ['cy', 'old'], ['di', 'old']]
+    """
+    estimator = build(model, n_clusters=n_clusters, parameters=parameters, seed=seed)
+    sources = list(_sources(side))
+    stage = _unseen if progress is None else progress.stage
+    with stage("reading the table"):
+        named = [name for name in (id, labels, truth) if name is not None]
+        table = as_table(data, text=named, use_rep=use_rep)
+        table.check_names(named)
+        ids = table.ids(id)
+        prepared = prepare(
+            table,
+            columns=columns,
+            drop=drop,
+            aside=named,
+            one_hot=one_hot,
+            impute=impute,
+            scale=scale or ("none" if _is_cells(table.path) else "standard"),
+            ids=ids,
+        )
+        known = _about(table, ids, sources, labels=labels, pairs_key=pairs_key)
+    notes = list(prepared.notes)
+    if use_what_fits:
+        known, left_out = _usable(known, estimator)
+        notes += left_out
+    others = [_reseeded(estimator, seed + k) for k in range(1, stability + 1)]
+    with stage(f"fitting {type(estimator).__name__}"):
+        if progress is not None:
+            estimator.set_callbacks(progress)
+        notes += _fit(estimator, prepared.X, known)
+    with stage("fitting with other seeds"):
+        for other in others:
+            _fit(other, prepared.X, known)
+    return Answer(
+        estimator,
+        table=table,
+        ids=ids,
+        prepared=prepared,
+        notes=notes,
+        truth=None if truth is None else table.labels(truth),
+        stability=[other.labels_ for other in others],
+    )
+
+
+def gather(
+    side: Any,
+    data: Any = None,
+    *,
+    id: str | None = None,
+    labels: str | None = None,
+    pairs_key: str | None = None,
+    n_rows: int | None = None,
+    **how: Any,
+) -> SideInformation:
+    """Collect statements: about the rows of a table, or about the rows that they name.
+
+    Parameters
+    ----------
+    side : path, SideInformation, or several of them
+        The statements.
+    data : path, data frame or Table, optional
+        The table that they are about.
+    id : str, optional
+        Column of the table with the row ids that the statements use; cells (.h5ad) have names.
+    labels : str, optional
+        Column of the table with the classes that are known.
+    pairs_key : str, optional
+        Key of ``uns`` with statements that an .h5ad file holds.
+    n_rows : int, optional
+        The number of rows, if there is no table; by default those that one file names.
+    **how
+        How files are read: see `SideInformation.read`.
+
+    Returns
+    -------
+    SideInformation
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sidelight import SideInformation, study
+    >>> people = pd.DataFrame({"who": ["ann", "bob", "cy"], "known": ["young", None, "old"]})
+    >>> said = SideInformation.from_pairs(must=[("ann", "bob")], index=people["who"])
+    >>> study.gather(said, people, id="who", labels="known")
+    SideInformation(3 rows; 1 must, 2 label; 2 classes)
+    """
+    sources = list(_sources(side))
+    if data is not None:
+        if n_rows is not None:
+            raise SidelightError(
+                f"{n_rows:,} rows and a table are given; a table has its own rows, leave one out."
+            )
+        named = [name for name in (id, labels) if name is not None]
+        table = as_table(data, text=named)
+        return _about(table, table.ids(id), sources, labels=labels, pairs_key=pairs_key, **how)
+    for name in (id, labels, pairs_key):
+        if name is not None:
+            raise SidelightError(f"{name!r} is a part of the table, and no table is given.")
+    if len(sources) != 1 and n_rows is None:
+        problem = "several files may number rows differently" if sources else "no file is given"
+        raise UnknownNumberOfRowsError(f"{problem}.", advice="Give data (and id), or n_rows.")
+    if n_rows is None:
+        return _read(sources[0], n_samples="infer", **how)
+    found = [_read(source, n_samples=n_rows, **how) for source in sources]
+    return _joined([SideInformation.empty(n_rows), *found])
+
+
+def build(
+    model: Any,
+    *,
+    n_clusters: int | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+) -> Any:
+    """Set up a model, and check its parameters before any data is read.
+
+    Parameters
+    ----------
+    model : str or model
+        A name of `sidelight.models.model_names`, or a model, which is copied and not changed.
+    n_clusters : int, optional
+        The number of clusters, or its upper limit: whichever the model has a parameter for.
+    parameters : dict, optional
+        Further parameters, by name.
+    seed : int, optional
+        The ``random_state``, unless the model or the parameters have one.
+
+    Returns
+    -------
+    model
+
+    Examples
+    --------
+    >>> from sidelight import study
+    >>> study.build("bayesian-mixture", n_clusters=5, seed=0)
+    BayesianMixture(n_components=5, random_state=0)
+    """
+    from sklearn.base import clone
+
+    from sidelight.models import find_model
+
+    built = find_model(model)() if isinstance(model, str) else clone(model)
+    name, given = type(built).__name__, dict(parameters or {})
+    allowed = list(inspect.signature(type(built)).parameters)
+    unknown = [key for key in given if key not in allowed]
+    if unknown:
+        near = get_close_matches(unknown[0], allowed, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise SidelightError(
+            f"{name} has no parameter {', '.join(map(repr, unknown))}.{hint} "
+            f"It has {', '.join(allowed)}."
+        )
+    if n_clusters is not None:
+        count = next((key for key in COUNTS if key in allowed), None)
+        if count is None:
+            raise SidelightError(
+                f"{name} finds the number of clusters itself; leave {n_clusters} out."
+            )
+        if count in given:
+            raise SidelightError(
+                f"the number of clusters is given twice: {n_clusters}, and {count}={given[count]}."
+            )
+        given[count] = n_clusters
+    if seed is not None and built.random_state is None:
+        given.setdefault("random_state", seed)
+    built.set_params(**given)
+    try:
+        built._validate_params()
+    except ValueError as error:  # scikit-learn's, which names the parameter and what is allowed
+        raise SidelightError(str(error)) from None
+    return built
+
+
+class Cluster(NamedTuple):
+    """One cluster of an answer: its number, its name, how many rows it has, and their share.
+
+    Examples
+    --------
+    >>> Cluster(0, "stable", 30, 0.25).name
+    'stable'
+    """
+
+    number: int
+    name: str
+    size: int
+    share: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Answer:
+    """What a study found: clusters with names, what became of the statements, and notes.
+
+    `fit` makes one.
+
+    Parameters
+    ----------
+    model : fitted model
+        Its ``result_`` has the verdict on every statement.
+    table : Table
+        The rows, as they were given.
+    ids : ndarray or None
+        The ids of the rows, if they have any.
+    prepared : Prepared
+        The matrix that the model saw, and how it came about.
+    notes : list of str
+        What was done and what to beware of, in sentences.
+    truth : list or None
+        The true classes, where there are any to compare with.
+    stability : list of ndarray
+        The labels of fits with other seeds.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sidelight import study
+    >>> table = pd.DataFrame({"x": [0.0, 0.1, 5.0, 5.1], "known": ["low", None, "high", None]})
+    >>> answer = study.fit(table, "PartitionLevelKMeans", labels="known")
+    >>> [(cluster.name, cluster.size) for cluster in answer.clusters]
+    [('high', 2), ('low', 2)]
+    >>> answer.columns()["cluster_name"]
+    ['low', 'low', 'high', 'high']
+    >>> print(answer.in_words())
+    table: 4 rows, clustered by 1 columns.
+    Not used to cluster: known.
+    Columns were standardised (mean 0, standard deviation 1).
+    PartitionLevelKMeans: ClusterResult(4 rows in 2 clusters; 0 of 2 statements broken)
+    <BLANKLINE>
+      high         2 rows   50.0%
+      low          2 rows   50.0%
+    """
+
+    model: Any
+    table: Table
+    ids: NDArray[Any] | None
+    prepared: Prepared
+    notes: list[str]
+    truth: list[Any] | None
+    stability: list[NDArray[Any]]
+
+    def __repr__(self) -> str:
+        told = repr(self.result).removeprefix("ClusterResult(")
+        return f"Answer({type(self.model).__name__}: {told}"
+
+    @property
+    def result(self) -> "ClusterResult":
+        """Labels, names, verdict, objective and provenance of the fit."""
+        result: ClusterResult = self.model.result_
+        return result
+
+    @property
+    def clusters(self) -> list[Cluster]:
+        """The clusters, in the order of their numbers."""
+        n_rows = max(len(self.result.labels), 1)
+        named = zip(self.result.cluster_names, self.result.sizes.tolist(), strict=True)
+        return [Cluster(k, str(name), size, size / n_rows) for k, (name, size) in enumerate(named)]
+
+    @cached_property
+    def _evidence(self) -> "Evidence":
+        from sidelight.report import Evidence
+
+        return Evidence.of(
+            self.model,
+            self.prepared.X,
+            truth=self.truth,
+            stability=self.stability,
+            notes=self.notes,
+        )
+
+    @property
+    def membership(self) -> NDArray[np.float64] | None:
+        """The probability of each cluster for each row, where the model gives one."""
+        membership: NDArray[np.float64] | None = self._evidence.probabilities
+        return membership
+
+    @cached_property
+    def confidence(self) -> NDArray[np.float64] | None:
+        """For each row the probability of its cluster, where the model gives one."""
+        from sidelight.report import confidence
+
+        return None if self.membership is None else confidence(self.result, self.membership)
+
+    @cached_property
+    def suspect(self) -> NDArray[np.bool_]:
+        """For each row whether a statement about it is broken or probably wrong."""
+        from sidelight.report import suspect_rows
+
+        return suspect_rows(self.result, self._evidence.statement_error)
+
+    def columns(self, prefix: str = "") -> dict[str, list[Any]]:
+        """The answer as columns: cluster, cluster_name, confidence where there is one, suspect."""
+        columns: dict[str, list[Any]] = {
+            "cluster": self.result.labels.tolist(),
+            "cluster_name": [str(name) for name in self.result.names.tolist()],
+        }
+        if self.confidence is not None:
+            columns["confidence"] = [round(value, 6) for value in self.confidence.tolist()]
+        columns["suspect"] = self.suspect.astype(int).tolist()
+        return {f"{prefix}{name}": values for name, values in columns.items()}
+
+    def to_frame(
+        self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas", *, prefix: str = ""
+    ) -> Any:
+        """The table with the columns of the answer, as a data frame.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
+            The library of the frame.
+        prefix : str
+            Begins the names of the new columns.
+
+        Returns
+        -------
+        data frame
+        """
+        import narwhals as nw
+
+        known = ("pandas", "polars", "pyarrow")
+        if backend not in known:
+            raise SidelightError(f"unknown backend {backend!r}; known: {', '.join(known)}.")
+        added = self.columns(prefix)
+        self.table.check_new_names(added)
+        columns: dict[str, Any] = {**self.table.columns, **added}
+        return nw.from_dict(columns, backend=backend).to_native()
+
+    def write(
+        self, path: str | PathLike[str], *, prefix: str = "", overwrite: bool = False
+    ) -> None:
+        """Write the table with the columns of the answer: see `sidelight.tables.Table.write`.
+
+        Parameters
+        ----------
+        path : str or path
+            The file: .csv, .tsv or .parquet; .h5ad if the data is.
+        prefix : str
+            Begins the names of the new columns.
+        overwrite : bool
+            Whether a file of that name may be replaced.
+        """
+        self.table.write(Path(path), self.columns(prefix), overwrite=overwrite)
+
+    def write_page(
+        self,
+        path: str | PathLike[str],
+        *,
+        title: str | None = None,
+        picture: str | None = "pca",
+        command: str | None = None,
+        overwrite: bool = False,
+    ) -> dict[str, Any]:
+        """Write one HTML page about the answer: see `sidelight.report.write_report`.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        title : str, optional
+            Its title; by default the name of the table.
+        picture : {"pca", "tsne", "umap"} or None, default="pca"
+            How rows come into a plane; None for a page without pictures.
+        command : str, optional
+            The command that repeats the study.
+        overwrite : bool
+            Whether a file of that name may be replaced.
+
+        Returns
+        -------
+        dict
+            The summary that the page shows, as plain data.
+        """
+        from sidelight.report import check_pictures, project
+
+        if picture is not None:
+            check_pictures(picture)
+        shown = [] if picture is None else [_PLANES[picture]]
+        evidence = self._evidence._replace(notes=[*self.notes, *shown], command=command)
+        return self.result.report(
+            path,
+            self.prepared.unscaled,
+            feature_names=self.prepared.names,
+            evidence=evidence,
+            plane=None if picture is None else project(self.prepared.X, method=picture),
+            title=title or f"Clusters in {self.table.path.name}",
+            pictures=picture is not None,
+            overwrite=overwrite,
+        )
+
+    def summary(self) -> dict[str, Any]:
+        """The answer and its preparation as texts, numbers, lists and dicts, ready for JSON.
+
+        The keys are those of `sidelight.report.summarize`, and ``preparation``.
+        """
+        from sidelight.report import summarize
+
+        found = summarize(
+            self.result,
+            self.prepared.unscaled,
+            feature_names=self.prepared.names,
+            evidence=self._evidence,
+        )
+        return {**found, "preparation": self.prepared.preparation.to_dict()}
+
+    def in_words(self) -> str:
+        """Notes, clusters and broken statements as a text for a terminal."""
+        result, clusters = self.result, self.clusters
+        lines = [*self.notes, f"{type(self.model).__name__}: {result!r}", ""]
+        width = max(len(cluster.name) for cluster in clusters)
+        lines += [f"  {c.name:{width}s}{c.size:10,d} rows{c.share:8.1%}" for c in clusters]
+        clashes = len(result.side.conflicts(limit=0).broken)
+        if clashes:
+            lines += ["", f"{clashes:,} statements contradict others; 'sidelight check' explains."]
+        broken = result.broken()
+        if broken:
+            lines += ["", f"{len(broken):,} statements are broken, the first ones:"]
+            lines += [f"  {sentence}" for sentence in broken[:5]]
+        return "\n".join(lines)
+
+
+# Statements
+
+
+def _sources(side: Any) -> Iterator[Any]:
+    """Files that are there, and SideInformation."""
+    several = isinstance(side, Iterable) and not isinstance(side, (str, SideInformation))
+    for source in side if several else [side]:
+        if isinstance(source, SideInformation):
+            yield source
+            continue
+        if not isinstance(source, (str, PathLike)):
+            raise SidelightError(
+                f"side is a {type(source).__name__}; give files of statements or SideInformation."
+            )
+        refuse_missing(Path(source), SidelightError)
+        yield Path(source)
+
+
+def _read(source: Any, **how: Any) -> SideInformation:
+    return SideInformation.read(source, **how) if isinstance(source, Path) else source
+
+
+def _joined(parts: Iterable[SideInformation]) -> SideInformation:
+    return reduce(add, parts)
+
+
+def _about(
+    table: Table,
+    ids: NDArray[Any] | None,
+    sources: Iterable[Any],
+    *,
+    labels: str | None,
+    pairs_key: str | None,
+    **how: Any,
+) -> SideInformation:
+    """All statements about the rows of a table: files, a column of labels, those inside .h5ad."""
+    parts = [SideInformation.empty(table.n_rows, index=ids)]
+    parts += [_read(source, n_samples=table.n_rows, index=ids, **how) for source in sources]
+    if labels is not None:
+        parts.append(SideInformation.from_labels(table.labels(labels), index=ids))
+    if pairs_key is not None:
+        parts.append(_inside(table.path, pairs_key))
+    return _joined(parts)
+
+
+def _inside(path: Path, pairs_key: str) -> SideInformation:
+    """The statements that an .h5ad file keeps about its cells."""
+    from sidelight.bio import get_statements
+
+    if not _is_cells(path):
+        raise SidelightError(
+            f"statements inside the data ({pairs_key!r}) are for .h5ad files; give statements "
+            f"about {path} as files."
+        )
+    adata = open_h5ad(path, backed="r")
+    try:
+        return get_statements(adata, pairs_key=pairs_key)
+    finally:
+        adata.file.close()
+
+
+def _is_cells(path: Path) -> bool:
+    return path.suffix.lower() == ".h5ad"
+
+
+def _usable(known: SideInformation, model: Any) -> tuple[SideInformation, list[str]]:
+    """The statements that a model can use, and a sentence about those that are left out."""
+    fits = usable_kinds(model.accepts)
+    usable = known.only(kind=fits)
+    n_left = known.n_statements - usable.n_statements
+    if not n_left:
+        return known, []
+    left = sorted({KINDS[code] for code in known.statements.kind}.difference(fits))
+    return usable, [
+        f"{n_left:,} statements ({', '.join(left)}) were left out: "
+        f"{type(model).__name__} cannot use them."
+    ]
+
+
+# The fit
+
+
+def _unseen(description: str) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
+def _reseeded(model: Any, seed: int) -> Any:
+    from sklearn.base import clone
+
+    return clone(model).set_params(random_state=seed)
+
+
+def _fit(model: Any, X: NDArray[Any], known: SideInformation) -> list[str]:
+    """Fit the model; what it warns of, as sentences."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, side=known)
+    told = dict.fromkeys(str(warning.message) for warning in caught)
+    return [f"{text[:1].upper()}{text[1:]}" for text in told]

@@ -1,0 +1,278 @@
+"""A study from Python: the same path as the command line's, as plain functions and data."""
+
+import json
+from contextlib import contextmanager
+
+import anndata
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_array_equal
+
+from sidelight import AnnotatedGaussianMixture, BayesianMixture, SideInformation, study
+from sidelight.exceptions import (
+    MissingNumberOfClustersError,
+    SidelightError,
+    UnknownNumberOfRowsError,
+    UnknownRowsError,
+    UnsupportedStatementError,
+    UnusableColumnsError,
+)
+from sidelight.models import find_model
+
+QUICK = {"model": "PartitionLevelKMeans", "parameters": {"n_init": 2}}
+
+
+@pytest.fixture
+def people():
+    """Sixty rows in three groups, with ids, a text column, a gap and three known classes."""
+    rng = np.random.default_rng(3)
+    X = np.repeat([[60, 1.2], [35, 3.0], [72, 4.5]], 20, axis=0) + rng.normal(size=(60, 2)) * 0.3
+    frame = pd.DataFrame(X, columns=["age", "crp"])
+    frame.insert(0, "who", [f"p{k:02d}" for k in range(60)])
+    frame["town"] = ["Bonn", "Rome"] * 30
+    frame["known"] = pd.Series({0: "stable", 20: "mild", 40: "severe"}, dtype=object)
+    frame["true"] = np.repeat(["stable", "mild", "severe"], 20)
+    frame.loc[7, "crp"] = np.nan
+    return frame
+
+
+def fit(data, **how):
+    usual = {"id": "who", "labels": "known", "truth": "true", "drop": ["town"], "impute": "median"}
+    return study.fit(data, **{**QUICK, **usual, **how})
+
+
+def said_of(people, **pairs):
+    return SideInformation.from_pairs(**pairs, index=people["who"])
+
+
+# The answer
+
+
+def test_a_frame_and_its_file_have_the_same_answer(people, tmp_path):
+    people.to_csv(tmp_path / "people.csv", index=False)
+    pl.from_pandas(people).write_parquet(tmp_path / "people.parquet")
+    expected = fit(people)
+    assert_array_equal(expected.result.names, people["true"])
+    for data in (tmp_path / "people.csv", str(tmp_path / "people.parquet"), pl.DataFrame(people)):
+        answer = fit(data)
+        assert_array_equal(answer.result.labels, expected.result.labels)
+        assert answer.prepared.preparation == expected.prepared.preparation
+        assert answer.notes[1:] == expected.notes[1:]
+
+
+def test_the_answer_goes_back_into_a_frame_or_a_file(people, tmp_path):
+    answer = fit(people)
+    frame = answer.to_frame(prefix="my_")
+    assert list(frame) == [*people, "my_cluster", "my_cluster_name", "my_suspect"]
+    assert frame["my_cluster_name"].tolist() == people["true"].tolist()
+    assert answer.to_frame("polars")["cluster"].to_list() == answer.columns()["cluster"]
+    answer.write(tmp_path / "out.csv")
+    written = pd.read_csv(tmp_path / "out.csv")
+    assert written["cluster_name"].tolist() == people["true"].tolist()
+    assert written["crp"].isna().sum() == 1
+    with pytest.raises(SidelightError, match="unknown backend 'excel'; known: pandas"):
+        answer.to_frame("excel")
+    with pytest.raises(SidelightError, match="has a column 'cluster' already"):
+        fit(frame.rename(columns=lambda name: name.removeprefix("my_")), columns=["age"]).to_frame()
+
+
+def test_clusters_membership_confidence_and_suspects_agree(people):
+    wrong = said_of(people, must=[("p01", "p21")], cannot=[("p02", "p42"), ("p03", "p43")])
+    answer = fit(people, model=AnnotatedGaussianMixture(random_state=0), parameters={}, side=wrong)
+    assert [c.size for c in answer.clusters] == [20, 20, 20]
+    assert sum(c.share for c in answer.clusters) == pytest.approx(1)
+    assert_array_equal(answer.membership.argmax(axis=1), answer.result.labels)
+    assert_array_equal(answer.confidence, answer.membership.max(axis=1))
+    assert np.flatnonzero(answer.suspect).tolist() == [1, 21]
+    assert "p01 with p21 (must)" in answer.in_words()
+    assert fit(people).membership is None
+    assert "confidence" not in fit(people).columns()
+
+
+def test_probabilities_are_computed_once(people, monkeypatch, tmp_path):
+    calls = []
+    plain = BayesianMixture.predict_proba
+    monkeypatch.setattr(
+        BayesianMixture, "predict_proba", lambda self, X: calls.append(1) or plain(self, X)
+    )
+    answer = fit(people, model="BayesianMixture", n_clusters=3, parameters={})
+    before = len(calls)
+    answer.columns()
+    answer.to_frame()
+    answer.write_page(tmp_path / "page.html", picture=None)
+    assert len(calls) - before <= 1
+
+
+def test_the_page_shows_truth_stability_and_the_command(people, tmp_path):
+    answer = fit(people, stability=2)
+    assert len(answer.stability) == 2
+    summary = answer.write_page(tmp_path / "page.html", title="Ours", command="again", picture=None)
+    html = (tmp_path / "page.html").read_text(encoding="utf-8")
+    for told in ("Ours", "again", "Against the given classes", "Stability over seeds", "severe"):
+        assert told in html
+    assert json.loads(json.dumps(summary))["columns"] == ["age", "crp"]
+    with pytest.raises(SidelightError, match="'map'"):
+        answer.write_page(tmp_path / "other.html", picture="map")
+    assert not (tmp_path / "other.html").exists()
+
+
+def test_the_summary_is_plain_data_and_holds_the_preparation(people):
+    answer = fit(people)
+    summary = json.loads(json.dumps(answer.summary()))
+    assert [cluster["name"] for cluster in summary["clusters"]] == ["mild", "severe", "stable"]
+    assert summary["notes"] == answer.notes
+    again = study.Preparation.from_dict(summary["preparation"])
+    assert_array_equal(again.apply(people), answer.prepared.X)
+
+
+def test_notes_tell_what_was_done_and_what_the_model_warned_of(people):
+    few = people.iloc[:3].assign(age=[1.0, 1.0, 2.0], known=None)
+    answer = fit(few, columns=["age"], n_clusters=3, truth=None)
+    assert answer.notes[0] == "table: 3 rows, clustered by 1 columns."
+    assert any(note.startswith("Found 2 clusters where 3 were asked for") for note in answer.notes)
+
+
+def test_cells_are_known_by_name_and_keep_their_statements(tmp_path):
+    rng = np.random.default_rng(0)
+    adata = anndata.AnnData(np.zeros((20, 1), dtype=np.float32))
+    adata.obs_names = [f"c{k}" for k in range(20)]
+    adata.obsm["X_pca"] = np.repeat([[0.0, 0], [5, 5]], 10, axis=0) + rng.normal(size=(20, 2)) / 9
+    from sidelight import bio
+
+    bio.add_statements(adata, SideInformation.from_labels(["a", *[None] * 18, "b"]))
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    answer = study.fit(tmp_path / "cells.h5ad", **QUICK, pairs_key="statements")
+    assert answer.result.names.tolist() == ["a"] * 10 + ["b"] * 10
+    assert answer.prepared.preparation.scale == "none"
+    assert study.gather([], tmp_path / "cells.h5ad", pairs_key="statements").n_statements == 2
+
+
+# Statements
+
+
+def test_statements_come_from_files_objects_and_a_column_together(people, tmp_path):
+    said = said_of(people, cannot=[("p00", "p20")])
+    said.write(tmp_path / "a.csv")
+    more = said_of(people, cannot=[("p01", "p41")])
+    found = study.gather([tmp_path / "a.csv", more], people, id="who", labels="known")
+    assert found == said + more + SideInformation.from_labels(people["known"], index=people["who"])
+    assert study.gather(str(tmp_path / "a.csv"), people, id="who") == said
+
+
+def test_without_a_table_rows_are_counted_or_inferred(tmp_path):
+    said = SideInformation.from_pairs(must=[(0, 1)], n_samples=3)
+    said.write(tmp_path / "a.csv")
+    assert study.gather(tmp_path / "a.csv", n_rows=3) == said
+    assert study.gather(tmp_path / "a.csv").n_samples == 2
+    assert study.gather([], n_rows=3).n_statements == 0
+    for several in ([tmp_path / "a.csv", said], []):
+        with pytest.raises(UnknownNumberOfRowsError):
+            study.gather(several)
+    with pytest.raises(SidelightError, match="4"):
+        study.gather(said, n_rows=4)
+    with pytest.raises(SidelightError, match="'who' is a part of the table"):
+        study.gather(said, id="who")
+    with pytest.raises(SidelightError, match="a table has its own rows"):
+        study.gather(said, pd.DataFrame({"x": [1, 2, 3]}), n_rows=3)
+
+
+@pytest.mark.parametrize("side", [3, [3], {"must": [(0, 1)]}])
+def test_what_holds_no_statements_is_refused(people, side):
+    with pytest.raises(SidelightError, match=r"side is a|no such file"):
+        fit(people, side=side)
+
+
+# Problems, by type
+
+
+def test_problems_of_a_study_have_types_with_what_they_know(people, tmp_path):
+    (tmp_path / "said.csv").write_text("kind,i,j\nmust,p00,p99\n")
+    with pytest.raises(UnknownRowsError) as rows:
+        fit(people, side=tmp_path / "said.csv")
+    assert (rows.value.rows, rows.value.by_id) == (("p99",), True)
+    with pytest.raises(UnknownRowsError) as rows:
+        fit(people, side=tmp_path / "said.csv", id=None, drop=["town", "who"])
+    assert not rows.value.by_id
+    with pytest.raises(UnsupportedStatementError) as kind:
+        fit(people, side=said_of(people, must=[("p00", "p01")]))
+    assert kind.value.kind == "must"
+    with pytest.raises(MissingNumberOfClustersError):
+        fit(people, labels=None, drop=["town", "known"])
+    with pytest.raises(UnusableColumnsError) as columns:
+        fit(people, drop=[], impute=None)
+    assert columns.value.problems == {"text": ["town"], "missing": ["crp"]}
+    with pytest.raises(SidelightError, match=r"nowhere.csv: there is no such file"):
+        fit(people, side="nowhere.csv")
+
+
+def test_statements_that_a_model_cannot_use_are_left_out_on_request(people):
+    answer = fit(people, side=said_of(people, must=[("p00", "p01")]), use_what_fits=True)
+    assert "1 statements (must) were left out" in " ".join(answer.notes)
+    assert answer.result.side.n_statements == 3
+    assert "left out" not in " ".join(fit(people, use_what_fits=True).notes)
+
+
+def test_missing_statement_files_are_refused_before_the_table_is_read():
+    with pytest.raises(SidelightError, match=r"side.csv: there is no such file"):
+        study.fit("nothing.csv", **QUICK, side="side.csv")
+
+
+# The model
+
+
+def test_a_model_is_built_from_a_name_or_from_a_model_that_stays_as_it_is():
+    built = study.build("partition-level-kmeans", n_clusters=3, parameters={"n_init": 4}, seed=7)
+    assert (built.n_clusters, built.n_init, built.random_state) == (3, 4, 7)
+    own = find_model("BayesianMixture")(random_state=5)
+    built = study.build(own, n_clusters=4, seed=7)
+    assert (built.n_components, built.random_state) == (4, 5)
+    assert own.get_params() == find_model("BayesianMixture")(random_state=5).get_params()
+
+
+@pytest.mark.parametrize(
+    ("model", "how", "told"),
+    [
+        ("PartitionLevelKMean", {}, "Did you mean PartitionLevelKMeans?"),
+        ("PartitionLevelKMeans", {"parameters": {"n_int": 3}}, "Did you mean 'n_init'?"),
+        ("PartitionLevelKMeans", {"parameters": {"n_init": 0}}, "must be an int"),
+        (
+            "PartitionLevelKMeans",
+            {"parameters": {"n_clusters": 2}, "n_clusters": 3},
+            "given twice: 3, and n_clusters=2",
+        ),
+    ],
+)
+def test_parameters_are_checked_before_any_data_is_read(model, how, told):
+    with pytest.raises(SidelightError) as caught:
+        study.build(model, **how)
+    assert told in str(caught.value)
+
+
+def test_progress_sees_every_step_and_the_tasks_of_the_fit(people):
+    class Listener:
+        def __init__(self):
+            self.stages, self.tasks = [], 0
+
+        @contextmanager
+        def stage(self, description):
+            self.stages.append(description)
+            yield
+
+        def setup(self, estimator, context):
+            pass
+
+        def on_fit_task_begin(self, estimator, context):
+            self.tasks += 1
+
+        def on_fit_task_end(self, estimator, context):
+            return False
+
+        def teardown(self, estimator, context):
+            pass
+
+    listener = Listener()
+    fit(people, progress=listener)
+    assert listener.stages[:2] == ["reading the table", "fitting PartitionLevelKMeans"]
+    assert listener.tasks > 0
