@@ -648,3 +648,19 @@ def test_published_setting_is_lambda_100_in_absolute_units():
     assert model.n_clusters == 3
     X, truth = blobs(n=60)
     assert model.fit(X, np.where(truth < 3, truth, -1)).side_weight_ == 100
+
+
+def test_the_order_of_weighted_cannot_links_changes_no_bit_of_the_objective():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    pairs = rng.permuted(np.tile(np.arange(60), (400, 1)), axis=1)[:, :2]
+    weight = rng.random(400)
+    objectives = set()
+    for order in (np.arange(400), np.arange(400)[::-1], rng.permutation(400)):
+        side = SideInformation.from_pairs(
+            cannot=pairs[order], weight=weight[order], n_samples=len(X)
+        )
+        objectives.add(
+            PartitionLevelKMeans(3, n_init=1, random_state=0).fit(X, side=side).objective_
+        )
+    assert len(objectives) == 1

@@ -122,7 +122,9 @@ def score(
         )
     known = _known(true, unknown)
     chosen = DEFAULT_METRICS if metrics is None else metrics
-    free = known if side is None else known & ~_annotated(side)
+    free = known.copy()
+    if side is not None:
+        free[side.annotated_rows] = False
     return Scores(
         all_rows=_evaluate(chosen, true, pred, known),
         unannotated=_evaluate(chosen, true, pred, free),
@@ -143,15 +145,6 @@ def _evaluate(
     # Numbered once for all metrics: sorting a million names five times is most of the work.
     codes, clusters = as_codes(true[rows], "labels_true"), pred[rows]
     return {name: float(metric(codes, clusters)) for name, metric in metrics.items()}
-
-
-def _annotated(side: SideInformation) -> Bools:
-    """The rows that a binding statement names."""
-    said = side.statements.take(side.statements.binding)
-    annotated = np.zeros(side.n_samples, dtype=bool)
-    annotated[said.i] = True
-    annotated[said.j[said.j >= 0]] = True
-    return annotated
 
 
 def _known(true: npt.NDArray[Any], unknown: Any) -> Bools:

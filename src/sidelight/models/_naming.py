@@ -6,30 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.exceptions import DataError, MissingNumberOfClustersError
-from sidelight.side import LABEL, SideInformation, match_classes
-
-
-def leading_vocabulary(side: SideInformation) -> int:
-    """The vocabulary that names the clusters: the one with the most label weight, -1 for shared.
-
-    Ties go to the shared one, then to the first by name.
-    """
-    said = side.statements
-    weight = np.where(said.kind == LABEL, said.weight, 0.0)
-    totals = np.bincount(said.vocabulary + 1, weight, minlength=len(side.vocabularies) + 1)
-    return int(totals.argmax()) - 1
-
-
-def labelled_classes(side: SideInformation) -> NDArray[np.int64]:
-    """The classes with a label in the leading vocabulary, as codes."""
-    said = side.statements
-    here = (said.kind == LABEL) & said.binding & (said.vocabulary == leading_vocabulary(side))
-    return np.unique(said.class_code[here])
+from sidelight.side import SideInformation, match_classes
 
 
 def number_of_clusters(asked: int | None, n_samples: int, side: SideInformation) -> int:
     """As many clusters as asked for, or as there are labelled classes; no more than rows."""
-    n_clusters = len(labelled_classes(side)) if asked is None else asked
+    n_clusters = len(side.labelled_classes) if asked is None else asked
     if n_clusters == 0:
         raise MissingNumberOfClustersError(
             "n_clusters is None, which means the number of labelled classes, and no row is "
@@ -72,7 +54,7 @@ def name_clusters(
     names: list[Any] = []
     if side.classes:
         about, known = about_spoken_of(side, labels)
-        cluster_of = match_classes(about, known, n_clusters)[leading_vocabulary(side)]
+        cluster_of = match_classes(about, known, n_clusters)[side.leading_vocabulary]
         named = np.flatnonzero(cluster_of >= 0)
         order = cluster_of[named].tolist()
         names = [side.classes[c] for c in named]

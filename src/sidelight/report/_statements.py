@@ -49,11 +49,10 @@ def summarize_side(
     sizes = side.closure().sizes
     conflicts = side.conflicts(limit=limit)
     feasible = None if clusters is None else side.feasible(clusters)
-    ends = np.concatenate([said.i, said.j[said.j >= 0]])
     return {
         "n_rows": side.n_samples,
         "n_statements": side.n_statements,
-        "n_rows_spoken_of": len(np.unique(ends)),
+        "n_rows_spoken_of": len(said.rows),
         "kinds": _count_kinds(said.kind),
         "annotators": [
             {"annotator": str(name), "kinds": _count_kinds(said.kind[said.annotator == code])}

@@ -18,6 +18,7 @@ from sidelight.side._kinds import (
 from sidelight.side._matching import match_classes
 from sidelight.side._sampling import sample_labels, sample_pairs
 from sidelight.side._statements import Statements
+from sidelight.side._views import ClassColumns
 
 __all__ = [
     "CANNOT",
@@ -26,6 +27,7 @@ __all__ = [
     "MUST",
     "NOT_LABEL",
     "UNSURE",
+    "ClassColumns",
     "Closure",
     "Conflict",
     "Conflicts",

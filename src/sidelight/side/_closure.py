@@ -15,6 +15,7 @@ from scipy.sparse import csgraph
 
 from sidelight.side._kinds import CANNOT, KINDS, LABEL, MUST, NOT_LABEL
 from sidelight.side._statements import Ints, distinct, row_positions
+from sidelight.side._views import class_keys, find
 
 if TYPE_CHECKING:
     from sidelight.side._information import SideInformation
@@ -24,7 +25,7 @@ class Bonds(NamedTuple):
     """The edges that tie rows together, directly or through a class."""
 
     n_vertices: int
-    class_vertex: Ints  # of each statement: the vertex of its class, −1 for pairs
+    class_vertex: Ints  # of each statement: the vertex of its class, −1 if it binds none
     vocabulary: Ints  # of each class vertex, in their order
     class_code: Ints  # of each class vertex
     left: Ints
@@ -34,20 +35,16 @@ class Bonds(NamedTuple):
 
 def bonds(side: "SideInformation") -> Bonds:
     """The graph of must-links and labels that bind."""
-    said = side.statements
-    about_class = said.is_class
-    n_classes = max(len(side.classes), 1)
-    keys = said.vocabulary[about_class] * n_classes + said.class_code[about_class]
-    classes, inverse = np.unique(keys, return_inverse=True)
-    class_vertex = np.full(len(said.kind), -1, dtype=np.int64)
-    class_vertex[about_class] = side.n_samples + inverse
+    said, columns = side.statements, side.class_columns
+    column = columns.find(said.vocabulary, said.class_code)
+    class_vertex = np.where(column >= 0, side.n_samples + column, -1)
     ties = np.flatnonzero(said.binding & (said.sign > 0))
     right = np.where(said.is_pair, said.j, class_vertex)
     return Bonds(
-        side.n_samples + len(classes),
+        side.n_samples + len(columns),
         class_vertex,
-        classes // n_classes,
-        classes % n_classes,
+        columns.vocabulary,
+        columns.class_code,
         said.i[ties],
         right[ties],
         ties,
@@ -136,6 +133,13 @@ class Closure:
         twice = np.flatnonzero((has > 1).sum(axis=1)) if has.nnz else np.empty(0, dtype=np.int64)
         return np.asarray(found | ((first == second) & np.isin(first, twice)))
 
+    def group_of_class(self, vocabulary: ArrayLike, class_code: ArrayLike) -> Ints:
+        """The group that has each class, by codes; −1 where no row is said to have it."""
+        keys = self._keys(self.labels)
+        order = np.argsort(keys)
+        wanted = class_keys(self.source.classes, np.asarray(vocabulary), np.asarray(class_code))
+        return np.append(self.labels[order, 0], -1)[find(keys[order], wanted)]
+
     def __getitem__(self, rows: Any) -> "Closure":
         """The same knowledge about fewer rows: ties through the rows that are gone remain."""
         chosen = row_positions(rows, len(self.groups))
@@ -200,45 +204,34 @@ class Closure:
 
     def _incidence(self) -> tuple[sparse.csr_array, sparse.csr_array, sparse.csr_array]:
         """Groups against vocabularies (number of labels), classes, and excluded classes."""
-        vocabularies = len(self.source.vocabularies) + 1  # code −1, the shared one, comes last
-        classes = max(len(self.source.classes), 1)
+        vocabularies = len(self.source.vocabularies) + 1  # code −1, the shared one, comes first
+        cells = vocabularies * max(len(self.source.classes), 1)
 
         def table(facts: Ints, columns: Ints, width: int) -> sparse.csr_array:
             ones = np.ones(len(facts), dtype=np.int64)
             return sparse.coo_array((ones, (facts[:, 0], columns)), (self.n_groups, width)).tocsr()
 
-        def cell(facts: Ints) -> Ints:
-            return (facts[:, 1] % vocabularies) * classes + facts[:, 2]
-
         return (
-            table(self.labels, self.labels[:, 1] % vocabularies, vocabularies),
-            table(self.labels, cell(self.labels), vocabularies * classes),
-            table(self.not_labels, cell(self.not_labels), vocabularies * classes),
+            table(self.labels, self.labels[:, 1] + 1, vocabularies),
+            table(self.labels, self._keys(self.labels), cells),
+            table(self.not_labels, self._keys(self.not_labels), cells),
         )
+
+    def _keys(self, facts: Ints) -> Ints:
+        return class_keys(self.source.classes, facts[:, 1], facts[:, 2])
 
 
 def close(side: "SideInformation") -> Closure:
     """Spread must-links through chains and labels, and lift the rest to whole groups."""
-    said = side.statements
-    tied = bonds(side)
+    said, tied = side.canonical, bonds(side)
     groups = components(tied.n_vertices, tied.left, tied.right)[: side.n_samples]
-    counts = said.binding
-
-    def facts(kind: int) -> Ints:
-        chosen = counts & (said.kind == kind)
-        group = groups[said.i[chosen]]
-        return _distinct_rows(
-            np.stack([group, said.vocabulary[chosen], said.class_code[chosen]], axis=1)
-        )
-
-    cut = counts & (said.kind == CANNOT)
+    facts = np.stack([groups[said.i], said.vocabulary, said.class_code], axis=1)
+    pairs = np.sort(groups[np.stack([said.i, said.j], axis=1)[said.kind == CANNOT]], axis=1)
     return Closure(
         groups,
-        _distinct_rows(
-            np.sort(np.stack([groups[said.i[cut]], groups[said.j[cut]]], axis=1), axis=1)
-        ),
-        facts(LABEL),
-        facts(NOT_LABEL),
+        _distinct_rows(pairs),
+        _distinct_rows(facts[said.kind == LABEL]),
+        _distinct_rows(facts[said.kind == NOT_LABEL]),
         _without_statements(side),
     )
 

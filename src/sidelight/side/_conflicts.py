@@ -20,7 +20,7 @@ from scipy.sparse import csgraph
 
 from sidelight.exceptions import SideInformationError
 from sidelight.side._closure import Bonds, bonds, components
-from sidelight.side._kinds import CANNOT, LABEL, NOT_LABEL, TABLE, is_pair, sign
+from sidelight.side._kinds import LABEL, TABLE, is_pair, sign
 from sidelight.side._statements import Ints, distinct, heaviest_class
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def find_conflicts(side: "SideInformation", limit: int) -> Conflicts:
         raise SideInformationError(f"limit is a number of chains, 0 or more, not {limit}.")
     winner = _winning_class(side)
     broken_labels = (winner >= 0) & (side.statements.class_code != winner)
-    broken = np.flatnonzero(_broken_pairs(side) | broken_labels | _broken_not_labels(side))
+    broken = np.flatnonzero(broken_labels | _together_and_apart(side))
     if not len(broken) or limit == 0:
         return Conflicts(broken, (), side)
     search = _ChainSearch(side, winner)
@@ -175,18 +175,12 @@ def find_conflicts(side: "SideInformation", limit: int) -> Conflicts:
     return Conflicts(broken, explained, side)
 
 
-def _broken_pairs(side: "SideInformation") -> NDArray[np.bool_]:
-    said, groups = side.statements, side.groups()
-    return said.binding & (said.kind == CANNOT) & (groups[said.i] == groups[said.j])
-
-
-def _broken_not_labels(side: "SideInformation") -> NDArray[np.bool_]:
-    said, groups = side.statements, side.groups()
-    key = (groups[said.i] * (len(side.vocabularies) + 1) + said.vocabulary + 1) * max(
-        len(side.classes), 1
-    ) + said.class_code
-    held = key[said.binding & (said.kind == LABEL)]
-    return said.binding & (said.kind == NOT_LABEL) & np.isin(key, held)
+def _together_and_apart(side: "SideInformation") -> NDArray[np.bool_]:
+    """Which statements keep a row apart from its own group, or from the class of that group."""
+    said, closure = side.statements, side.closure()
+    of_class = closure.group_of_class(said.vocabulary, said.class_code)
+    other = np.where(said.is_class, of_class, closure.groups[said.j])
+    return said.binding & (said.sign < 0) & (closure.groups[said.i] == other)
 
 
 def _winning_class(side: "SideInformation") -> Ints:

@@ -143,15 +143,9 @@ def _apart_graph(closure: "Closure") -> sparse.csr_array:
 
 def _label_against_not_label(closure: "Closure") -> Ints:
     """Each "not c" against the group that is c: at most one, since equal labels make one group."""
-    width = max(len(closure.source.classes), 1)
-    holds = (closure.labels[:, 1] + 1) * width + closure.labels[:, 2]
-    lacks = (closure.not_labels[:, 1] + 1) * width + closure.not_labels[:, 2]
-    if not len(holds) or not len(lacks):
-        return np.empty((0, 2), dtype=np.int64)
-    order = np.argsort(holds)
-    place = np.minimum(np.searchsorted(holds[order], lacks), len(holds) - 1)
-    found = holds[order][place] == lacks
-    return np.stack([closure.labels[order[place], 0], closure.not_labels[:, 0]], axis=1)[found]
+    lacking = closure.not_labels
+    having = closure.group_of_class(lacking[:, 1], lacking[:, 2])
+    return np.stack([having, lacking[:, 0]], axis=1)[having >= 0]
 
 
 def _double_cover(graph: sparse.csr_array) -> Ints:

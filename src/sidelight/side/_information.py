@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from sidelight.exceptions import SideInformationError, UnknownNumberOfRowsError
-from sidelight.side import _closure, _conflicts, _feasibility, _matching
+from sidelight.side import _closure, _conflicts, _feasibility, _matching, _views
 from sidelight.side._kinds import CANNOT, KINDS, LABEL, MUST, TABLE
 from sidelight.side._names import (
     Name,
@@ -33,6 +33,7 @@ from sidelight.side._statements import (
     check_index,
     check_statements,
     compact,
+    distinct,
     heaviest_class,
     new_numbers,
     row_positions,
@@ -448,9 +449,7 @@ class SideInformation:
                 f"the labels use several vocabularies ({', '.join(used)}), which are not "
                 "comparable; choose one with only(vocabulary=[...])."
             )
-        labels = heaviest_class(said.i, said.class_code, said.weight, self.n_samples)
-        labels.flags.writeable = False
-        return labels
+        return self.leading_labels
 
     def to_labels(self, unknown: Any = -1) -> NDArray[Any]:
         """For each row the name of its class, and ``unknown`` where nobody said; see `labels`.
@@ -484,6 +483,75 @@ class SideInformation:
             Group numbers, in the order of each group's first row.
         """
         return self.closure().groups
+
+    # Views for models: of binding statements, computed once, read-only
+
+    @cached_property
+    def canonical(self) -> Statements:
+        """The statements that bind, sorted, so that their order does not change a bit of a sum.
+
+        By kind, rows, class, weight, annotator and vocabulary; what is repeated is there as often.
+
+        Examples
+        --------
+        >>> side = SideInformation.from_pairs(must=[(2, 3), (0, 1)], n_samples=4)
+        >>> side.canonical.i.tolist()
+        [0, 2]
+        """
+        return _views.canonical(self.statements)
+
+    @cached_property
+    def once(self) -> Statements:
+        """The statements that bind, each once with its largest weight, whoever said it; sorted.
+
+        For models in which repetition does not add up. Pairs of a row with itself are left out.
+        """
+        return _views.once(self.statements)
+
+    @cached_property
+    def class_columns(self) -> "_views.ClassColumns":
+        """The classes, each once in every vocabulary: see `sidelight.side.ClassColumns`."""
+        return _views.ClassColumns.of(self)
+
+    @cached_property
+    def signed_graph(self) -> sparse.csr_array:
+        """The stated pairs as one symmetric graph: must above zero, cannot below, summed.
+
+        Pairs of a row with itself, and pairs whose statements add up to zero, have no entry.
+        """
+        return _views.signed_graph(self)
+
+    @cached_property
+    def annotated_rows(self) -> Ints:
+        """The rows that a binding statement names, ascending."""
+        rows = self.canonical.rows
+        rows.flags.writeable = False
+        return rows
+
+    @cached_property
+    def leading_vocabulary(self) -> int:
+        """The vocabulary that names clusters: the one with the most label weight, −1 for shared.
+
+        Ties go to the shared one, then to the first by name.
+        """
+        return _views.leading_vocabulary(self)
+
+    @cached_property
+    def leading_labels(self) -> Ints:
+        """As `labels`, of the leading vocabulary only: with several vocabularies no error."""
+        said = self._binding(LABEL)
+        said = said.take(said.vocabulary == self.leading_vocabulary)
+        labels = heaviest_class(said.i, said.class_code, said.weight, self.n_samples)
+        labels.flags.writeable = False
+        return labels
+
+    @property
+    def labelled_classes(self) -> Ints:
+        """The classes with a label in the leading vocabulary, as codes."""
+        said = self._binding(LABEL)
+        return distinct(said.class_code[said.vocabulary == self.leading_vocabulary])
+
+    # What follows
 
     def closure(self) -> "_closure.Closure":
         """What follows from the statements: see `sidelight.side.Closure`."""
@@ -582,7 +650,7 @@ class SideInformation:
         return self._with(renumbered.take(keep), n_samples=len(chosen), index=index)
 
     def condensed(self) -> "tuple[Ints, SideInformation]":
-        """The rows that statements speak of, ascending, and the same statements about these alone.
+        """The rows that statements name, ascending, and the same statements about these only.
 
         In size it goes by the statements, however many rows there are.
 
@@ -593,14 +661,7 @@ class SideInformation:
         >>> rows.tolist(), condensed.n_samples, condensed.must.tolist()
         ([7, 900], 2, [[0, 1]])
         """
-        said = self.statements
-        rows = np.unique(np.concatenate([said.i, said.j[said.j >= 0]]))
-        j = np.where(said.j >= 0, np.searchsorted(rows, said.j), -1)
-        renumbered = said._replace(i=np.searchsorted(rows, said.i), j=j)
-        index = None if self.index is None else self.index[rows]
-        if index is not None:
-            index.flags.writeable = False
-        return rows, self._with(renumbered, n_samples=len(rows), index=index)
+        return self._condensed
 
     def __add__(self, other: object) -> "SideInformation":
         if not isinstance(other, SideInformation):
@@ -715,8 +776,7 @@ class SideInformation:
         return self._with(self.statements.take(keep), n_samples=self.n_samples, index=self.index)
 
     def _binding(self, kind: int) -> Statements:
-        said = self.statements
-        return said.take((said.kind == kind) & (said.weight > 0))
+        return self.canonical.take(self.canonical.kind == kind)
 
     def _pairs(self, kind: int) -> Ints:
         said = self.statements
@@ -728,6 +788,17 @@ class SideInformation:
         said = self._binding(kind)
         half = sparse.coo_array((said.weight, (said.i, said.j)), shape=(self.n_samples,) * 2)
         return (half + half.T).tocsr()
+
+    @cached_property
+    def _condensed(self) -> "tuple[Ints, SideInformation]":
+        said, rows = self.statements, self.statements.rows
+        j = np.where(said.j >= 0, np.searchsorted(rows, said.j), -1)
+        renumbered = said._replace(i=np.searchsorted(rows, said.i), j=j)
+        index = None if self.index is None else self.index[rows]
+        for array in (rows, index):
+            if array is not None:
+                array.flags.writeable = False
+        return rows, self._with(renumbered, n_samples=len(rows), index=index)
 
     @cached_property
     def _closure(self) -> "_closure.Closure":

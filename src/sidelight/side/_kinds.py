@@ -27,7 +27,7 @@ class Kind(NamedTuple):
 
     Examples
     --------
-    >>> from sidelight.side import KINDS, Kind
+    >>> from sidelight.side import Kind
     >>> Kind.of("cannot")
     Kind(name='cannot', about='pair', sign=-1, words='apart from')
     """
@@ -79,6 +79,23 @@ def sign(codes: Any) -> NDArray[np.int8]:
 
 
 def usable_kinds(accepts: Iterable[str]) -> list[str]:
-    """The kinds that can be handed to a model: those it accepts, and those that bind nothing."""
+    """The kinds that can be handed to a model: those it accepts, and those that bind nothing.
+
+    Parameters
+    ----------
+    accepts : sequence of str
+        The ``accepts`` of a model.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> from sidelight import PartitionLevelKMeans
+    >>> from sidelight.side import usable_kinds
+    >>> usable_kinds(PartitionLevelKMeans.accepts)
+    ['cannot', 'unsure', 'label', 'not_label']
+    """
     accepts = tuple(accepts)
     return [kind.name for kind in TABLE if kind.name in accepts or not kind.binds]

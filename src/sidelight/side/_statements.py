@@ -46,6 +46,11 @@ class Statements(NamedTuple):
         """The chosen statements, in the given order."""
         return Statements(*(column[rows] for column in self.columns))
 
+    @property
+    def rows(self) -> Ints:
+        """The rows that the statements name, ascending, each once."""
+        return distinct(np.concatenate([self.i, self.j[self.j >= 0]]))
+
     def join(self, other: "Statements") -> "Statements":
         """These statements, then the others."""
         return Statements(*map(np.concatenate, zip(self.columns, other.columns, strict=True)))

@@ -44,7 +44,7 @@ from sidelight.models._discriminative.starts import (
 from sidelight.models._discriminative.statements import statement_terms
 from sidelight.models._fitting import Task, given_labels, is_model, warn_fewer_clusters
 from sidelight.models._metric import learn_metric
-from sidelight.models._naming import labelled_classes, leading_vocabulary, name_clusters
+from sidelight.models._naming import name_clusters
 from sidelight.side import SideInformation
 
 Floats = NDArray[np.float64]
@@ -234,7 +234,7 @@ class DiscriminativeClustering(SideClusterer):
         self, Z: Floats, side: SideInformation, start: Ints | None, seed: int, task: Task
     ) -> tuple[Committee, Floats]:
         """Find the number of clusters and the starts, and fit the members."""
-        classes = labelled_classes(side)
+        classes = side.labelled_classes
         K = self.n_clusters or number_found(Z, side, len(classes), seed)
         classes = _heaviest(side, classes, K)
         error = np.full(side.n_statements, self.error_rate)
@@ -294,7 +294,7 @@ def _heaviest(side: SideInformation, classes: Ints, n_clusters: int) -> Ints:
     if len(classes) <= n_clusters:
         return classes
     said = side.statements
-    here = said.binding & (said.vocabulary == leading_vocabulary(side)) & (said.class_code >= 0)
+    here = said.binding & (said.vocabulary == side.leading_vocabulary) & said.is_class
     mass = np.bincount(said.class_code[here], said.weight[here], minlength=len(side.classes))
     return np.sort(classes[np.argsort(-mass[classes], kind="stable")[:n_clusters]])
 
@@ -304,7 +304,7 @@ def _columns(side: SideInformation, classes: Ints) -> Ints:
     said = side.statements
     column = np.full(len(side.classes) + 1, -1, dtype=np.int64)
     column[classes] = np.arange(len(classes))
-    return np.where(said.vocabulary == leading_vocabulary(side), column[said.class_code], -1)
+    return np.where(said.vocabulary == side.leading_vocabulary, column[said.class_code], -1)
 
 
 def _assign(block: Block, model: Any, labels: Ints) -> tuple[Ints]:

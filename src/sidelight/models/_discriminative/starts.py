@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.models._naming import leading_vocabulary
 from sidelight.models._registry import find_model
 from sidelight.side import LABEL, SideInformation, match_classes
 
@@ -51,7 +50,7 @@ def in_columns(labels: Ints, side: SideInformation, classes: Ints, n_clusters: i
     n_found = max(int(labels.max()) + 1, n_clusters)
     column = np.full(n_found, -1, dtype=np.int64)
     if len(classes):
-        cluster_of = match_classes(side, labels, n_found)[leading_vocabulary(side)][classes]
+        cluster_of = match_classes(side, labels, n_found)[side.leading_vocabulary][classes]
         some = np.flatnonzero(cluster_of >= 0)
         column[cluster_of[some]] = some
     free = np.setdiff1d(np.arange(n_found), column)
@@ -70,7 +69,7 @@ def _seeded_k_means(
 ) -> Ints:
     """K-means in which labels hold; clusters that nobody named start from another partition."""
     said = side.statements
-    lead = leading_vocabulary(side)
+    lead = side.leading_vocabulary
     label = (said.kind == LABEL) & said.binding & (said.vocabulary == lead)
     place = np.full(len(side.classes) + 1, -1, dtype=np.int64)  # the last for pairs
     place[classes] = np.arange(len(classes))

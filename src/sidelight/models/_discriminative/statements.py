@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from sidelight.side import CANNOT, LABEL, MUST, NOT_LABEL, SideInformation
+from sidelight.side import SideInformation
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -69,15 +69,15 @@ def statement_terms(side: SideInformation, error: Floats, column: Ints, n_cluste
     """
     said = side.statements
     binding = said.binding
-    about_class = binding & np.isin(said.kind, (LABEL, NOT_LABEL)) & (column >= 0)
-    pair = binding & np.isin(said.kind, (MUST, CANNOT)) & (said.i != said.j)
+    about_class = binding & said.is_class & (column >= 0)
+    pair = binding & said.is_pair & (said.i != said.j)
     cells = _merged(
         said.i[about_class], column[about_class], said.weight[about_class],
-        *_line(said.kind[about_class] == LABEL, error[about_class], max(n_clusters - 1, 1)),
+        *_line(said.sign[about_class] > 0, error[about_class], max(n_clusters - 1, 1)),
     )  # fmt: skip
     pairs = _merged(
         said.i[pair], said.j[pair], said.weight[pair],
-        *_line(said.kind[pair] == MUST, error[pair], 1),
+        *_line(said.sign[pair] > 0, error[pair], 1),
     )  # fmt: skip
     rows = np.unique(np.concatenate([cells[0], pairs[0], pairs[1]]))
     i, j = np.searchsorted(rows, pairs[0]), np.searchsorted(rows, pairs[1])

@@ -50,7 +50,7 @@ from sidelight.graph._ivf import nearby_order
 from sidelight.models._entropy import search as search
 from sidelight.models._entropy.graph import EntropyGraphModel, Task
 from sidelight.models._entropy.statements import relation_graph
-from sidelight.models._naming import labelled_classes, name_clusters
+from sidelight.models._naming import name_clusters
 from sidelight.side import SideInformation
 
 Floats = NDArray[np.float64]
@@ -429,7 +429,7 @@ class StructuralEntropyClustering(EntropyGraphModel):
         history = np.maximum.accumulate([objective, *found.history[-2::-1]])[::-1]
         run = _Run(objective, history, len(history))
         self._publish(labels, names, run, side, seed)
-        n_classes = len(labelled_classes(side))
+        n_classes = len(side.labelled_classes)
         if self.n_clusters is None and 1 < 2 * n_classes < self.n_clusters_:
             self.result_.provenance["advice"] = (
                 f"{self.n_clusters_} clusters for {n_classes} labelled classes. If these are all "

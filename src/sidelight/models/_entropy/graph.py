@@ -29,7 +29,6 @@ from sidelight.graph import (
 from sidelight.models._base import SideClusterer
 from sidelight.models._entropy import search as search
 from sidelight.models._entropy.statements import Strengths
-from sidelight.models._naming import labelled_classes
 from sidelight.side import SideInformation
 
 Floats = NDArray[np.float64]
@@ -108,7 +107,7 @@ class EntropyGraphModel(SideClusterer):
         fit.call_on_fit_task_begin(estimator=self)
         X = self._fit_scaling(X)
         with Task(fit, "neighbours", self) as task:
-            self._build_graph(X, seed, task, len(labelled_classes(side)))
+            self._build_graph(X, seed, task, len(side.labelled_classes))
         return Begun(side, seed, self._strengths(X), fit)
 
     def _check_n_clusters(self, n_samples: int) -> None:

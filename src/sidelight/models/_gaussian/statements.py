@@ -13,7 +13,6 @@ from scipy.special import betaln, gammaln, logsumexp, xlogy
 
 from sidelight._kernels import annotated as kernels
 from sidelight._kernels.beta import all_log_above
-from sidelight.models._naming import leading_vocabulary
 from sidelight.side import SideInformation, Statements
 
 Floats = NDArray[np.float64]
@@ -181,7 +180,7 @@ class _Columns(NamedTuple):
         n_classes = max(len(side.classes), 1)
         keys, column = np.unique(said.vocabulary * n_classes + said.class_code, return_inverse=True)
         vocabulary, class_code = np.divmod(keys, n_classes)
-        lead_vocabulary = leading_vocabulary(side)
+        lead_vocabulary = side.leading_vocabulary
         mass = np.bincount(column, said.weight * (said.sign > 0), minlength=len(keys))
         of_lead = np.flatnonzero(vocabulary == lead_vocabulary)
         heaviest = of_lead[np.argsort(-mass[of_lead], kind="stable")][:n_clusters]

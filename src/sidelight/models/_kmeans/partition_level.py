@@ -70,7 +70,7 @@ from sidelight.models._kmeans.run import (
     update,
 )
 from sidelight.models._kmeans.statements import CannotLinks, LabelTable
-from sidelight.models._naming import leading_vocabulary, name_clusters, number_of_clusters
+from sidelight.models._naming import name_clusters, number_of_clusters
 from sidelight.side import SideInformation
 
 Ints = NDArray[np.int64]
@@ -400,9 +400,7 @@ def _seeds(
 ) -> Theta:
     """One start per labelled class: the mean of its labels or, with rng, one of its rows."""
     said, rows = problem.said, problem.rows
-    lead = leading_vocabulary(side)
-    lead_name = None if lead < 0 else side.vocabularies[lead]
-    of_lead = np.array([v == lead_name for v, _ in said.column_names], dtype=bool)
+    of_lead = side.class_columns.vocabulary == side.leading_vocabulary
     row, weight = said.row_of_entry, said.weight.copy()
     if problem.weight is not None:
         weight *= problem.weight[row]

@@ -33,28 +33,21 @@ class LabelTable(NamedTuple):
     @classmethod
     def of(cls, side: SideInformation) -> "LabelTable":
         """The table of the binding label statements of ``side``."""
-        said = side.statements
-        said = said.take(said.binding & said.is_class)
-        keys, column = np.unique(
-            said.vocabulary * len(side.classes) + said.class_code, return_inverse=True
-        )
-        vocabulary, class_code = np.divmod(keys, max(len(side.classes), 1))
-        entry = column + len(keys) * (said.sign < 0)
-        # Sorted by everything, so that the order of the statements does not change a bit.
-        order = np.lexsort((said.weight, entry, said.i))
+        columns, said = side.class_columns, side.canonical.take(side.canonical.is_class)
+        column = columns.find(said.vocabulary, said.class_code)
+        entry = column + len(columns) * (said.sign < 0)
+        order = np.lexsort((entry, said.i))
         stated, first = np.unique(said.i[order], return_index=True)
-        shared = (*side.vocabularies, None)
-        _, first_column, number = np.unique(vocabulary, return_index=True, return_inverse=True)
         per_row = np.add.reduceat(said.weight[order], first) if len(first) else np.zeros(1)
         return cls(
             stated,
             np.append(first, len(order)).astype(np.int64),
             entry[order],
             said.weight[order],
-            number.astype(np.int64),
-            first_column,
+            columns.group.copy(),  # a kernel would be compiled once more for read-only arrays
+            columns.first,
             float(per_row.max()),
-            [(shared[v], side.classes[c]) for v, c in zip(vocabulary, class_code, strict=True)],
+            columns.names,
         )
 
     @property
@@ -110,7 +103,7 @@ class CannotLinks(NamedTuple):
         mean: Floats,
     ) -> "CannotLinks | None":
         """The cannot-links of ``side``, or None; pairs are positions in ``rows``."""
-        said = side.statements.take(side.statements.binding & (side.statements.kind == CANNOT))
+        said = side.canonical.take(side.canonical.kind == CANNOT)
         if not len(said.kind):
             return None
         ends = np.stack([said.i, said.j], axis=1)
