@@ -93,7 +93,7 @@ def fit(
     data : path, data frame or Table
         The rows: a file as `sidelight.tables.read_table` reads it, or a data frame of pandas,
         polars or pyarrow.
-    model : str or model
+    model : str, class or model
         A name of `sidelight.models.model_names`, or a model, which is copied and not changed.
     side : path, SideInformation, or several of them
         What people know about the rows.
@@ -258,7 +258,7 @@ def build(
 
     Parameters
     ----------
-    model : str or model
+    model : str, class or model
         A name of `sidelight.models.model_names`, or a model, which is copied and not changed.
     n_clusters : int, optional
         The number of clusters, or its upper limit: whichever the model has a parameter for.
@@ -281,7 +281,8 @@ def build(
 
     from sidelight.models import find_model
 
-    built = find_model(model)() if isinstance(model, str) else clone(model)
+    model = find_model(model) if isinstance(model, str) else model
+    built = model() if isinstance(model, type) else clone(model)
     name, given = type(built).__name__, dict(parameters or {})
     allowed = list(inspect.signature(type(built)).parameters)
     unknown = [key for key in given if key not in allowed]
@@ -303,7 +304,7 @@ def build(
                 f"the number of clusters is given twice: {n_clusters}, and {count}={given[count]}."
             )
         given[count] = n_clusters
-    if seed is not None and built.random_state is None:
+    if seed is not None and "random_state" in allowed and built.random_state is None:
         given.setdefault("random_state", seed)
     built.set_params(**given)
     try:

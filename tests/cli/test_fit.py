@@ -1,6 +1,7 @@
 """From a table to clusters and a page, as an analyst does it."""
 
 import csv
+import re
 import shlex
 
 import numpy as np
@@ -183,6 +184,22 @@ def test_without_a_number_of_clusters_the_option_is_named(shell, patients, tmp_p
 def test_statements_by_id_need_the_id_column(shell, patients, mended, tmp_path):
     usual = ["--model", "PartitionLevelKMeans", "--out", tmp_path / "o.csv", "--columns", "age"]
     assert "--id COLUMN" in failed(shell, "fit", patients, *usual, "--side", mended)
+
+
+def test_advice_names_options_and_no_parameters_of_python(shell, patients, said, tmp_path):
+    usual = ["--model", "PartitionLevelKMeans", "--out", tmp_path / "o.csv"]
+    ready = [*usual, "--columns", "age", "--clusters", 3]
+    (tmp_path / "far.csv").write_text("kind,i,j\nmust,0,500\n")
+    for arguments in (
+        usual,
+        [*usual, "--columns", "age"],
+        [*ready, "--side", said],
+        [*ready, "--side", said, "--id", "patient"],
+        [*ready, "--side", tmp_path / "far.csv"],
+        [*usual, "--columns", "patient", "--one-hot", "patient", "--columns", "crp"],
+    ):
+        message = failed(shell, "fit", patients, *arguments)
+        assert not re.findall(r"\b(?!n_clusters)[a-z_]+=", message), message
 
 
 @pytest.mark.parametrize(("scale", "told"), [("minmax", "from 0 to 1"), ("none", "own units")])

@@ -217,6 +217,13 @@ def test_data_frames_of_three_libraries_are_the_same_table(make):
     assert np.isnan(table.columns["nothing"]).all()
 
 
+def test_columns_of_a_frame_that_are_written_alike_are_refused():
+    with pytest.raises(DataError, match="two columns of one name"):
+        as_table(pd.DataFrame([[1, 2]], columns=[5, "5"]))
+    with pytest.raises(DataError, match="column twice|two columns"):
+        as_table(pd.DataFrame([[1, 2]], columns=["a", "a"]))
+
+
 def test_a_text_in_a_frame_is_no_number_in_disguise(tmp_path):
     frame = pd.DataFrame({"known": ["3", None, "x"], "number": [3, 4, 5]})
     assert as_table(frame).labels("known") == ["3", None, "x"]

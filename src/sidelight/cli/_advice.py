@@ -31,7 +31,10 @@ def _advice(error: SidelightError) -> str | None:
         return " ".join([*(_COLUMNS[k] for k in error.problems if k in _COLUMNS), *ids])
     if isinstance(error, UnknownRowsError):
         if not error.by_id:
-            return "If rows have ids: --id COLUMN names the column of the data with them."
+            return (
+                "Rows are counted from 0; if they have ids, --id COLUMN names the column of the "
+                "data with them."
+            )
         more = f" and {len(error.rows) - 10:,} more" if len(error.rows) > 10 else ""
         return f"The data has no row {', '.join(error.rows[:10])}{more}."
     if isinstance(error, UnknownNumberOfRowsError):

@@ -64,7 +64,7 @@ class Source:
         problem: str,
         remedy: str,
         *,
-        error: Callable[[str], SideInformationError] = SideInformationError,
+        error: Callable[..., SideInformationError] = SideInformationError,
     ) -> None:
         """Raise if any statement is wrong, naming the first five lines and the count."""
         bad = np.flatnonzero(wrong)
@@ -86,13 +86,13 @@ def fail(
     remedy: str,
     *,
     unit: str,
-    error: Callable[[str], SideInformationError] = SideInformationError,
+    error: Callable[..., SideInformationError] = SideInformationError,
 ) -> NoReturn:
     """Raise the error of a file: where (five lines and the count), what, and what to do."""
     first = ", ".join(map(str, lines[:5]))
     more = f" and {len(lines) - 5:,} more" if len(lines) > 5 else ""
     plural = unit if len(lines) == 1 else f"{unit}s"
-    raise error(f"{name}, {plural} {first}{more}: {problem}. What to do: {remedy}")
+    raise error(f"{name}, {plural} {first}{more}: {problem}.", advice=f"What to do: {remedy}")
 
 
 def check_columns(name: str, columns: Sequence[str], hint: str = "") -> None:
@@ -375,7 +375,7 @@ def _numbers(source: Source, column: str) -> tuple[NDArray[np.int64], NDArray[np
     return numbers, filled
 
 
-def _unknown_rows(rows: Iterable[Any]) -> Callable[[str], SideInformationError]:
+def _unknown_rows(rows: Iterable[Any]) -> Callable[..., SideInformationError]:
     return partial(UnknownRowsError, rows=map(str, rows), by_id=False)
 
 

@@ -320,7 +320,7 @@ def refuse(
     problem: str,
     remedy: str,
     *,
-    error: Callable[[str], SideInformationError] = SideInformationError,
+    error: Callable[..., SideInformationError] = SideInformationError,
 ) -> None:
     """Raise if any statement is wrong, naming the first five and the count."""
     bad = np.flatnonzero(wrong)
@@ -329,7 +329,7 @@ def refuse(
     named = "; ".join(f"statement {k} ({say(int(k))})" for k in bad[:5])
     more = f" and {len(bad) - 5:,} more" if len(bad) > 5 else ""
     count = "1 statement" if len(bad) == 1 else f"{len(bad):,} statements"
-    raise error(f"{problem}, in {count}: {named}{more}. What to do: {remedy}")
+    raise error(f"{problem}, in {count}: {named}{more}.", advice=f"What to do: {remedy}")
 
 
 def _used(codes: Ints, names: tuple[Name, ...]) -> tuple[Ints, tuple[Name, ...]]:
@@ -435,8 +435,8 @@ def _as_floats(rows: NDArray[Any]) -> NDArray[np.float64]:
         odd = next((v for v in values if type(v) in others and not _is_number_or_gap(v)), None)
         if odd is not None:
             raise UnknownRowsError(
-                f"rows are given by position (whole numbers), not by {odd!r}; "
-                "for ids of your own give index=, the ids of all rows in their order.",
+                f"rows are given by position (whole numbers), not by {odd!r}.",
+                advice="For ids of your own give index=, the ids of all rows in their order.",
                 rows=[str(odd)],
                 by_id=False,
             )

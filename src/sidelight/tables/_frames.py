@@ -23,6 +23,8 @@ def read_frame(frame: Any) -> Contents:
         came = " ".join(str(error).split())
         raise DataError(f"the data frame has a column twice ({came}); drop one.") from None
     names = list(map(str, table.columns))
+    if len(set(names)) < len(names):
+        raise DataError("the data frame has two columns of one name; rename one.")
     if not names or not len(table):
         raise DataError("the data frame has no rows, or no columns.")
     columns = {str(name): _from_series(table.get_column(name)) for name in table.columns}
