@@ -3,7 +3,7 @@
 scikit-learn's private or moving parts are imported here and nowhere else.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -36,6 +36,12 @@ __all__ = [
 ]
 
 
+# Squared distances of a million rows and columns, times the weights of all statements, stay below
+# 1e308: (1e130)² · 1e12 · 1e30.
+LARGEST = 1e130
+LARGEST_WEIGHT = 1e30
+
+
 class Prepared(NamedTuple):
     """Checked data, all that people said about it, and the seed of all that is random."""
 
@@ -53,6 +59,7 @@ def prepare(
     X = check_x(model, X, reset=reset, index=index)
     side = check_side(X, y, side)
     check_kinds(model, side)
+    _check_weights(model, side)
     # None is numpy's global generator, as in all of scikit-learn.
     random_state = model.random_state
     seed = draw_seed(check_random_state(None) if random_state is None else random_state)
@@ -68,10 +75,11 @@ def check_x(model: Any, X: Any, *, reset: bool, index: NDArray[Any] | None = Non
         X = check_lazy_x(model, X, reset=reset)
         check_sizes(X)
         rows = as_blocks(X)
-        n_bad, first = rows.sum(_not_finite, None)
+        n_bad, first, values = rows.sum(_out_of_range, None)
         if n_bad:
             chunk = int(np.searchsorted(np.cumsum(X.chunks[0]), first[0], side="right"))
-            _refuse_rows(f"{name_rows(first, index, n_bad)} (first in chunk {chunk} of X)")
+            where = f"{name_rows(first, index, n_bad)} (first in chunk {chunk} of X)"
+            _refuse_rows(where, values[0])
         return rows
     try:
         X = validate_data(
@@ -92,9 +100,10 @@ def check_x(model: Any, X: Any, *, reset: bool, index: NDArray[Any] | None = Non
             "sklearn.preprocessing.OrdinalEncoder().fit_transform(X[[column]]); "
             'BayesianMixture(emission="categorical") takes them for categories.'
         ) from None
-    bad = _rows_not_finite(X)
-    if len(bad):
-        _refuse_rows(name_rows(bad, index))
+    if not _in_range(X):
+        bad = np.concatenate([_bad_rows(block) for block in _blocks(X)])
+        first = X[bad[:1]].toarray() if sparse.issparse(X) else X[bad[0]]
+        _refuse_rows(name_rows(bad, index), _worst(first))
     return X
 
 
@@ -120,10 +129,16 @@ def name_rows(
     return f"{named} and {n_more:,} more" if n_more > 0 else named
 
 
-def _refuse_rows(named: str) -> None:
+def _refuse_rows(named: str, value: float) -> None:
+    if not np.isfinite(value):
+        raise DataError(
+            f"X contains NaN or infinity in row {named}; every value has to be a finite number. "
+            "Impute the missing values (sklearn.impute) or leave these rows out."
+        )
     raise DataError(
-        f"X contains NaN or infinity in row {named}; every value has to be a finite number. "
-        "Impute the missing values (sklearn.impute) or leave these rows out."
+        f"X holds {value:.0e} in row {named}; a value may be at most {LARGEST:.0e} in size, since "
+        "squared distances of larger ones overflow. Correct the value, or divide the column by its "
+        "largest value."
     )
 
 
@@ -143,34 +158,52 @@ def check_lazy_x(model: Any, X: Any, *, reset: bool) -> Any:
     return X
 
 
-def _rows_not_finite(X: Any) -> NDArray[np.int64]:
-    values = X.data if sparse.issparse(X) else X
-    # A finite sum proves finite terms, and is the cheapest pass there is.
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(np.sum(values, dtype=np.float64)):
-            return np.empty(0, dtype=np.int64)
+def _in_range(values: Any) -> bool:
+    """Whether all values are finite and at most `LARGEST` in size; makes no copy."""
+    values = values.data if isinstance(values, CSRRows) or sparse.issparse(values) else values
+    if not values.size:
+        return True
+    with np.errstate(invalid="ignore"):  # a NaN is the largest and the smallest, and not in range
+        return float(values.min()) >= -LARGEST and float(values.max()) <= LARGEST
+
+
+def _blocks(X: Any) -> Iterator[Block]:
     rows = as_blocks(X)
-    found = [_bad_rows(rows.block(number)) for number in range(len(rows))]
-    return np.concatenate(found)
+    return (rows.block(number) for number in range(len(rows)))
 
 
 def _bad_rows(block: Block) -> NDArray[np.int64]:
-    """The rows of a block that have values that are no finite numbers."""
+    """The rows of a block that have values out of range."""
     if isinstance(block.X, CSRRows):
         data, _, indptr = block.X
-        wrong = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))[~np.isfinite(data)]
+        wrong = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))[_too_large(data)]
         return block.start + np.unique(wrong)
-    return block.start + np.flatnonzero(~np.isfinite(block.X).all(axis=1))
+    return block.start + np.flatnonzero(_too_large(block.X).any(axis=1))
 
 
-def _not_finite(block: Block, _: None) -> tuple[int, list[int]]:
-    """How many rows of a block are bad, and a few of them."""
-    values = block.X.data if isinstance(block.X, CSRRows) else block.X
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(np.sum(values, dtype=np.float64)):
-            return 0, []
+def _too_large(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which values are out of range, NaN among them."""
+    return ~(np.abs(values) <= np.float64(LARGEST))  # 64 bits: float32 has no such number
+
+
+def _worst(values: NDArray[Any]) -> float:
+    """A value that is not finite, or else the largest in size."""
+    values = np.ravel(values)
+    return float(values[np.argmax(np.where(np.isfinite(values), np.abs(values), np.inf))])
+
+
+def _out_of_range(block: Block, _: None) -> tuple[int, list[int], list[float]]:
+    """How many rows of a block are bad, a few of them, and the worst value of the first."""
+    if _in_range(block.X):
+        return 0, [], []
     bad = _bad_rows(block)
-    return len(bad), bad[:5].tolist()
+    if isinstance(block.X, CSRRows):
+        data, _indices, indptr = block.X
+        row = bad[0] - block.start
+        first = data[indptr[row] : indptr[row + 1]]
+    else:
+        first = block.X[bad[0] - block.start]
+    return len(bad), bad[:5].tolist(), [_worst(first)]
 
 
 def check_side(X: Any, y: Any, side: Any) -> SideInformation:
@@ -203,6 +236,27 @@ def check_side(X: Any, y: Any, side: Any) -> SideInformation:
             "give one label per row, -1 where it is unknown."
         )
     return side + labels
+
+
+def _check_weights(model: Any, side: SideInformation) -> None:
+    """Refuse weights whose sums, times the model's own weight of statements, would overflow."""
+    weight = side.statements.weight
+    own = {
+        name: max(map(float, value.values() if isinstance(value, dict) else [value]), default=0.0)
+        for name in ("side_weight", "cannot_weight")
+        if (value := getattr(model, name, None)) is not None
+    }
+    with np.errstate(over="ignore"):
+        total = float(weight.sum()) * max(1.0, *own.values()) if own else float(weight.sum())
+    if total <= LARGEST_WEIGHT:
+        return
+    worst = int(np.argmax(weight))
+    told = "".join(f", times {name} {value:.0e}" for name, value in own.items() if value > 1)
+    raise SideInformationError(
+        f"the weights of all statements have a sum of {weight.sum():.0e}{told}; at most "
+        f"{LARGEST_WEIGHT:.0e} can be computed with. The largest is {weight[worst]:.0e} ("
+        f"{side.describe(worst)}). Give smaller weights."
+    )
 
 
 def check_kinds(model: Any, side: SideInformation) -> None:
@@ -245,5 +299,12 @@ def check_weight(weight: Any, n_samples: int) -> NDArray[np.float64] | None:
         raise DataError(
             "every sample_weight has to be finite and zero or more, and one at least above zero; "
             f"they go from {weight.min()} to {weight.max()}."
+        )
+    with np.errstate(over="ignore"):
+        total = float(weight.sum())
+    if total > LARGEST_WEIGHT:
+        raise DataError(
+            f"all sample_weight have a sum of {total:.0e}; at most {LARGEST_WEIGHT:.0e} can be "
+            "computed with. Divide them by the largest."
         )
     return weight
