@@ -1,5 +1,6 @@
 """Every model through scikit-learn's checks and ours, and through pipelines and searches."""
 
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -24,6 +25,7 @@ from sidelight import (
     StructuralEntropyTree,
 )
 from sidelight.models import model_names
+from sidelight.results import Verdict
 from sidelight.testing import checks
 
 MODELS = [
@@ -99,6 +101,36 @@ class _ClaimsToRaise(PartitionLevelKMeans):
     contradictions = "raises"
 
 
+class _OtherMap(PartitionLevelKMeans):
+    """Judges labels by clusters that do not carry the names of their classes."""
+
+    def fit(self, X, y=None, *, side=None, sample_weight=None):
+        super().fit(X, y, side=side, sample_weight=sample_weight)
+        result = self.result_
+        clusters = result.verdict.clusters[:, ::-1]
+        verdict = Verdict.of(result.side, self.labels_, clusters=clusters)
+        self.result_ = replace(result, verdict=verdict)
+        return self
+
+
+class _OtherKept(PartitionLevelKMeans):
+    """Says of every statement that it is kept."""
+
+    def fit(self, X, y=None, *, side=None, sample_weight=None):
+        super().fit(X, y, side=side, sample_weight=sample_weight)
+        verdict = replace(self.result_.verdict, kept=np.ones_like(self.result_.verdict.kept))
+        self.result_ = replace(self.result_, verdict=verdict)
+        return self
+
+
+class _Backwards(AnnotatedGaussianMixture):
+    """Takes right statements for wrong ones."""
+
+    def _publish(self, *args, error, accuracy):
+        accuracy = {name: 1 - p for name, p in accuracy.items()}
+        return super()._publish(*args, error=1 - error, accuracy=accuracy)
+
+
 class _ClaimsToFindK(PartitionLevelKMeans):
     finds_k = True
 
@@ -138,6 +170,9 @@ class _Careless(PartitionLevelKMeans):
         (_OrderBound, "check_order_and_repetition"),
         (_ClaimsToIgnore, "check_order_and_repetition"),
         (_ClaimsToRaise, "check_contradictions"),
+        (_OtherMap, "check_verdict"),
+        (_OtherKept, "check_verdict"),
+        (_Backwards, "check_verdict"),
         (_ClaimsToFindK, "check_tags"),
         (_ClaimsToBeDense, "check_tags"),
         (_ClaimsToFindErrors, "check_tags"),

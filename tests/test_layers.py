@@ -19,7 +19,7 @@ USES = {
     "tables": {"side", *BASE},
     "datasets": {"side", "blocks", "tables", *BASE},  # tables: read_table is public in both
     "metrics": {"side", "results", "tree", "_kernels", *BASE},
-    "_validation": {"side", "blocks", "models", *BASE},  # models: to name those that take a kind
+    "_validation": {"side", "blocks", "results", "models", *BASE},  # models: only the registry
     "models": {"side", "blocks", "graph", "results", "tree", "_kernels", "_validation", *BASE},
     "report": {"side", "results", "tree", "metrics", "graph", *BASE},
     "bio": {"side", "models", *BASE},

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sidelight import ClusterResult, PartitionLevelKMeans, SideInformation
+from sidelight.results import Verdict
 
 
 @pytest.fixture
@@ -23,7 +24,8 @@ def result():
         cluster_names=np.array(["low", "high"], dtype=object),
         objective=1.5,
         history=np.array([3.0, 1.5]),
-        violated=side.violated([0, 1, 1, 1]),
+        # Classes are sorted: "high" is cluster 1.
+        verdict=Verdict.of(side, [0, 1, 1, 1], clusters=[[1, 0]]),
         side=side,
         provenance={"model": "none"},
     )

@@ -18,6 +18,7 @@ from sidelight._random import draw_seed
 from sidelight.blocks import Block, CSRRows, as_blocks, check_dask, check_sizes, is_dask
 from sidelight.exceptions import DataError, SideInformationError, UnsupportedStatementError
 from sidelight.models import model_names
+from sidelight.results import data_key
 from sidelight.side import KINDS, SideInformation, usable_kinds
 
 __all__ = [
@@ -56,7 +57,9 @@ def prepare(
     """Check parameters and data, and join ``y`` and ``side``; reset: X decides on the features."""
     model._validate_params()
     index = side.index if isinstance(side, SideInformation) else None
+    name = data_key(X) if is_dask(X) else None
     X = check_x(model, X, reset=reset, index=index)
+    model._data_key = data_key(X) if name is None else name
     side = check_side(X, y, side)
     check_kinds(model, side)
     _check_weights(model, side)

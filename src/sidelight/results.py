@@ -1,18 +1,195 @@
-"""ClusterResult: what one fit found, and everything needed to know where it came from."""
+"""ClusterResult: what one fit found, what it says about the statements, and where it came from."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
+from sidelight.exceptions import DataError
 from sidelight.side import SideInformation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ClusterResult"]
+__all__ = ["ClusterResult", "Membership", "Verdict", "data_key"]
+
+# Rows whose probabilities are held at a time; a multiple of the blocks in which models work.
+_PORTION = 65_536
+
+
+def data_key(X: Any) -> str | None:
+    """A short text by which a data matrix is known again: its shape and a hash of its first rows.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, data frame or Dask array of shape (n_samples, n_features)
+        The data; a Dask array is known by its name, and nothing is computed.
+
+    Returns
+    -------
+    str or None
+        None for what is not a matrix of numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.eye(3)
+    >>> data_key(X) == data_key(X.copy()), data_key(X) == data_key(2 * X)
+    (True, False)
+    """
+    if hasattr(X, "dask"):
+        return str(X.name)
+    if sparse.issparse(X):
+        head = sparse.coo_array(X.tocsr()[:64])
+        head.sum_duplicates()
+        parts = [*(c.astype(np.int64) for c in head.coords), head.data.astype(np.float64)]
+        shape = X.shape
+    else:
+        try:
+            rows = np.asarray(X[:64])
+            parts = [rows.astype(np.float64)] if rows.dtype.kind in "biufO" else []
+            shape = (len(X), *rows.shape[1:])
+        except (TypeError, ValueError, LookupError):
+            parts = []
+    if not parts:
+        return None
+    digest = blake2b(b"".join(part.tobytes() for part in parts), digest_size=16)
+    return f"{shape} {digest.hexdigest()}"
+
+
+@dataclass(frozen=True, eq=False)
+class Membership:
+    """Membership probabilities of rows, computed by the model when they are asked for.
+
+    A table of all rows and clusters would be larger than the data, so none is kept. It takes the
+    parameters of the model along, and nothing as long as the data.
+
+    Parameters
+    ----------
+    probabilities : callable
+        From rows, as the model saw them, to an array (n_rows, n_clusters).
+    key : str or None
+        `data_key` of the data of the fit.
+
+    Examples
+    --------
+    >>> from sidelight import BayesianMixture
+    >>> X = [[0.0], [0.1], [5.0], [5.1]]
+    >>> membership = BayesianMixture(2, random_state=0).fit(X).result_.verdict.membership
+    >>> membership.is_about(X), membership.is_about([[0.0], [10.0], [500.0], [510.0]])
+    (True, False)
+    >>> membership.probabilities(X).shape[0]
+    4
+    """
+
+    probabilities: Callable[[Any], NDArray[np.float64]]
+    key: str | None
+
+    def is_about(self, X: Any) -> bool:
+        """Whether X is the data of the fit, not a scaled copy of it or other rows."""
+        return self.key is not None and self.key == data_key(X)
+
+    def confidence(
+        self, X: Any, labels: NDArray[Any], rows: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """For each row the probability of its own cluster; for some ``rows`` those of all.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or Dask array of shape (n_samples, n_features)
+            The data of the fit; others raise a DataError.
+        labels : ndarray of shape (n_samples,)
+            The cluster of each row.
+        rows : ndarray of int
+            Ascending.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), ndarray of shape (len(rows), n_clusters)
+        """
+        if not self.is_about(X):
+            raise DataError(
+                "X is not the data that the model was fitted to; give those, scaled as they were."
+            )
+        X = np.asarray(X) if isinstance(X, list) else X
+        X = X.tocsr() if sparse.issparse(X) else X
+        own = np.empty(len(labels))
+        some = []
+        for start in range(0, len(labels), _PORTION):
+            here = labels[start : start + _PORTION]
+            shares = np.asarray(self.probabilities(X[start : start + len(here)]))
+            own[start : start + len(here)] = shares[np.arange(len(here)), here]
+            first, last = np.searchsorted(rows, [start, start + len(here)])
+            some.append(shares[rows[first:last] - start])
+        return own, np.concatenate(some)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Verdict:
+    """What a fit says about the statements, given by the model and derived by nobody else.
+
+    Parameters
+    ----------
+    clusters : ndarray of shape (n_vocabularies + 1, n_classes)
+        The cluster of each class in each vocabulary, the shared one last; −1 where it has none.
+        Clusters carry the names of the classes of the vocabulary with the most labels.
+    kept : ndarray of bool
+        For each statement whether the partition keeps it: a label is kept exactly when its row
+        lies in the cluster of its class. What binds nothing ("unsure") counts as kept.
+    error : ndarray of float, optional
+        For each statement the probability that it is wrong, NaN for "unsure"; None where the model
+        does not estimate it.
+    accuracy : dict, optional
+        How often each annotator is right; the key None stands for statements without annotator.
+        None where the model does not estimate it.
+    membership : Membership, optional
+        The probabilities of the clusters of each row, when asked for; None where there are none.
+
+    Examples
+    --------
+    >>> from sidelight import SideInformation
+    >>> from sidelight.results import Verdict
+    >>> side = SideInformation.from_labels(["a", "b", "b"])
+    >>> verdict = Verdict.of(side, [0, 1, 0], clusters=[[0, 1]])
+    >>> verdict, verdict.kept.tolist()
+    (Verdict(2 of 3 statements kept), [True, True, False])
+    """
+
+    clusters: NDArray[np.int64]
+    kept: NDArray[np.bool_]
+    error: NDArray[np.float64] | None = None
+    accuracy: dict[Any, float] | None = None
+    membership: Membership | None = None
+
+    @classmethod
+    def of(cls, side: SideInformation, labels: Any, *, clusters: Any, **more: Any) -> "Verdict":
+        """The verdict of a partition in which classes have certain clusters.
+
+        Parameters
+        ----------
+        side : SideInformation
+            The statements.
+        labels : array of shape (n_samples,)
+            The cluster of each row.
+        clusters : array of shape (n_vocabularies + 1, n_classes)
+            The cluster of each class.
+        **more
+            ``error``, ``accuracy`` and ``membership``.
+
+        Returns
+        -------
+        Verdict
+        """
+        clusters = np.asarray(clusters, dtype=np.int64)
+        return cls(clusters, ~side.violated(labels, clusters=clusters), **more)
+
+    def __repr__(self) -> str:
+        return f"Verdict({int(self.kept.sum()):,} of {len(self.kept):,} statements kept)"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,12 +208,12 @@ class ClusterResult:
         The objective, from its definition.
     history : ndarray
         The objective after each iteration of the best run.
-    violated : ndarray of bool
-        For each statement of ``side`` whether the partition breaks it.
+    verdict : Verdict
+        What the fit says about the statements of ``side``.
     side : SideInformation
         All statements that the fit was given, labels in ``y`` included.
     provenance : dict
-        Model, parameters, seed, versions, threads.
+        Model, parameters, seed, versions, threads; and ``advice``, where the model has some.
 
     Examples
     --------
@@ -54,9 +231,30 @@ class ClusterResult:
     cluster_names: NDArray[Any]
     objective: float
     history: NDArray[np.float64]
-    violated: NDArray[np.bool_]
+    verdict: Verdict
     side: SideInformation
     provenance: dict[str, Any]
+
+    @property
+    def violated(self) -> NDArray[np.bool_]:
+        """For each statement whether the partition breaks it."""
+        return ~self.verdict.kept
+
+    @property
+    def advice(self) -> list[str]:
+        """What the model advises after this fit, in sentences; mostly nothing."""
+        return [str(self.provenance["advice"])] if "advice" in self.provenance else []
+
+    @property
+    def lost_classes(self) -> list[tuple[Any, Any]]:
+        """Vocabulary (None: the shared one) and class of labels whose class has no cluster."""
+        said = self.side.statements
+        here = said.is_class & (said.sign > 0) & said.binding
+        used = np.zeros(self.verdict.clusters.shape, dtype=bool)
+        used[said.vocabulary[here], said.class_code[here]] = True
+        lost = np.argwhere(used & (self.verdict.clusters < 0)).tolist()
+        vocabularies = (*self.side.vocabularies, None)
+        return [(vocabularies[v], self.side.classes[c]) for v, c in lost]
 
     @property
     def names(self) -> NDArray[Any]:
@@ -130,6 +328,7 @@ class ClusterResult:
             project(X, method=method),
             self.gathered().labels,
             side=self.side if statements else None,
+            broken=np.flatnonzero(self.violated),
             names=self.cluster_names,
             ax=ax,
         )

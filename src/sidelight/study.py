@@ -170,6 +170,7 @@ def fit(
         if progress is not None:
             estimator.set_callbacks(progress)
         notes += _fit(estimator, prepared.X, known)
+        notes += estimator.result_.advice
     with stage("fitting with other seeds"):
         for other in others:
             _fit(other, prepared.X, known)
@@ -427,7 +428,7 @@ class Answer:
         """For each row whether a statement about it is broken or probably wrong."""
         from sidelight.report import suspect_rows
 
-        return suspect_rows(self.result, self._evidence.statement_error)
+        return suspect_rows(self.result)
 
     def columns(self, prefix: str = "") -> dict[str, list[Any]]:
         """The answer as columns: cluster, cluster_name, confidence where there is one, suspect."""

@@ -43,6 +43,7 @@ __all__ = [
     "check_tags",
     "check_unsupported_kinds",
     "check_unsure_binds_nothing",
+    "check_verdict",
     "checks",
     "verify_emission",
 ]
@@ -87,7 +88,7 @@ def check_attributes(estimator: Any) -> None:
     _expect(isinstance(result, ClusterResult), "result_ is a ClusterResult")
     assert_array_equal(result.labels, model.labels_)
     _expect(result.side == side, "result_.side holds all statements")
-    assert_array_equal(result.violated, side.violated(model.labels_))
+    _expect_agreement(model)
     for key in ("model", "parameters", "seed", "versions", "threads"):
         _expect(key in result.provenance, f"provenance tells the {key}")
     _expect(len(model.predict(X[:5])) == 5, "predict works on new rows")
@@ -150,15 +151,7 @@ def check_order_and_repetition(estimator: Any) -> None:
     """
     X, truth = _data()
     side = _side(estimator, truth)
-    said = side.statements
-    order = np.random.default_rng(0).permutation(side.n_statements)
-    shuffled = SideInformation.from_columns(
-        said.kind[order],
-        said.i[order],
-        [None if j < 0 else j for j in said.j[order]],
-        class_=[None if c < 0 else side.classes[c] for c in said.class_code[order]],
-        n_samples=side.n_samples,
-    )
+    shuffled = _rebuilt(side, np.random.default_rng(0).permutation(side.n_statements))
     one, two = _fit(estimator, X, side), _fit(estimator, X, shuffled)
     assert_array_equal(one.labels_, two.labels_, err_msg="the order of statements matters")
     assert_allclose(one.objective_, two.objective_, rtol=1e-9)
@@ -368,6 +361,116 @@ def check_names_survive(estimator: Any) -> None:
     model = clone(estimator).set_params(**_seeded(estimator)).fit(X, y)
     assert_array_equal(model.cluster_names_[model.labels_], names)
     assert_array_equal(model.cluster_names_, ["ant", "bee", "cat"])
+
+
+def check_verdict(estimator: Any) -> None:
+    """Names, kept and broken statements, probabilities of errors and accuracies agree.
+
+    A label is kept exactly when its row lies in the cluster that carries the name of its class,
+    in ``result_.verdict`` and in everything that reads it. On separated data a statement is
+    probably wrong exactly when it is broken, and who is right is more accurate than who is wrong.
+
+    Examples
+    --------
+    >>> from sidelight import PartitionLevelKMeans
+    >>> check_verdict(PartitionLevelKMeans(3))
+    """
+    X, truth = _data()
+    wrong = _wrong(estimator, truth)
+    said = [_by(_side(estimator, truth), "ann"), _by(wrong, "bob")]
+    if estimator.contradictions == "raises":
+        said = said[:1]
+    for side in (None, said[0], sum(said, SideInformation.empty(len(X)))):
+        model = _fit(estimator, X, side)
+        _expect_agreement(model)
+        if model.result_.verdict.membership is not None:
+            shares = model.result_.verdict.membership.probabilities(X)
+            _expect(shares.shape == (len(X), model.n_clusters_), "a probability per cluster")
+            assert_allclose(shares.sum(axis=1), 1.0, err_msg="probabilities do not add up to 1")
+            assert_array_equal(shares, model.predict_proba(X))
+            _expect(model.result_.verdict.membership.is_about(X), "the data are not known again")
+    if not wrong.n_statements or estimator.contradictions == "raises":
+        return
+    verdict = model.result_.verdict
+    if verdict.error is not None:
+        assert_array_equal(
+            verdict.error > 0.5, ~verdict.kept, err_msg="probably wrong and kept, or the reverse"
+        )
+    if verdict.accuracy is not None:
+        _expect(verdict.accuracy["ann"] > verdict.accuracy["bob"], "who is right counts for less")
+
+
+def _by(side: SideInformation, annotator: str) -> SideInformation:
+    """The same statements, made by somebody."""
+    return _rebuilt(side, np.arange(side.n_statements), annotator)
+
+
+def _rebuilt(
+    side: SideInformation, order: NDArray[Any], annotator: str | None = None
+) -> SideInformation:
+    """Some statements of ``side`` in another order, made by somebody."""
+    said = side.statements
+    return SideInformation.from_columns(
+        said.kind[order],
+        said.i[order],
+        [None if j < 0 else j for j in said.j[order]],
+        class_=[None if c < 0 else side.classes[c] for c in said.class_code[order]],
+        annotator=annotator,
+        n_samples=side.n_samples,
+    )
+
+
+def _expect_agreement(model: Any) -> None:
+    """Whatever a fitted model says about its statements is the same thing."""
+    result = model.result_
+    verdict, side, said = result.verdict, result.side, result.side.statements
+    names = result.cluster_names
+    shape = (len(side.vocabularies) + 1, len(side.classes))
+    _expect(verdict.clusters.shape == shape, "a cluster for each class of each vocabulary")
+    _expect(verdict.kept.shape == (side.n_statements,), "each statement is kept or broken")
+    for of_class in verdict.clusters:
+        found = of_class[of_class >= 0]
+        _expect((found < len(names)).all(), "a class has a cluster that is not there")
+        _expect(len(set(found)) == len(found), "two classes of a vocabulary share a cluster")
+    # The leading vocabulary is the one with the most labels, and gives clusters their names.
+    is_label = said.is_class & (said.sign > 0)
+    lead = side.leading_vocabulary
+    carried = {(type(n), n): k for k, n in enumerate(names.tolist())}
+    for code, cluster in enumerate(verdict.clusters[lead]):
+        name = side.classes[code]
+        _expect(
+            carried.get((type(name), name), -1) == cluster,
+            f"class {name!r} is cluster {cluster}, and another one carries its name",
+        )
+    labels = np.asarray(result.labels)
+    here = is_label & (said.vocabulary == lead)
+    home = np.array([carried.get((type(n), n), -1) for n in side.classes], dtype=np.int64)
+    kept = labels[said.i[here]] == home[said.class_code[here]]
+    assert_array_equal(verdict.kept[here], kept, err_msg="kept is not what the names say")
+    assert_array_equal(
+        verdict.kept, ~side.violated(labels, clusters=verdict.clusters),
+        err_msg="kept is not what the clusters of the classes say",
+    )  # fmt: skip
+    assert_array_equal(result.violated, ~verdict.kept)
+    _expect(len(result.broken()) == int((~verdict.kept).sum()), "broken() tells other statements")
+    tags = model_tags(model)
+    _expect((verdict.error is not None) == tags.finds_errors, "finds_errors against the verdict")
+    _expect((verdict.accuracy is not None) == tags.finds_errors, "finds_errors and accuracies")
+    _expect(
+        (verdict.membership is not None) == tags.gives_probabilities,
+        "gives_probabilities against the verdict",
+    )
+    if verdict.error is not None:
+        unsure = said.sign == 0
+        assert_array_equal(np.isnan(verdict.error), unsure, err_msg="NaN is for unsure alone")
+        stated = verdict.error[~unsure]
+        _expect(((stated >= 0) & (stated <= 1)).all(), "an error is no probability")
+        assert_array_equal(verdict.error, model.statement_error_)
+    if verdict.accuracy is not None:
+        spoke = {(*side.annotators, None)[code] for code in said.annotator}
+        _expect(set(verdict.accuracy) == spoke, "an accuracy for each annotator who spoke")
+        _expect(all(0 <= p <= 1 for p in verdict.accuracy.values()), "an accuracy is a share")
+        _expect(verdict.accuracy == model.annotator_accuracy_, "annotator_accuracy_ differs")
 
 
 # What the checks are made of

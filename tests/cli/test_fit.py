@@ -242,3 +242,16 @@ def test_settings_are_python_values_or_texts(run, patients, tmp_path):
     assert result.exit_code == 0, result.output
     assert "init=&#x27;k-means++&#x27;" in page.read_text()
     assert "side_weight=0.5" in page.read_text()
+
+
+def test_what_a_model_advises_is_on_the_screen(run, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2)) + np.repeat([0.0, 30.0], 100)[:, None]
+    path, out = tmp_path / "data.csv", tmp_path / "out.csv"
+    known = ["ab"[k // 100] if k % 50 == 0 else "" for k in range(200)]
+    lines = [f"{a},{b},{c}" for (a, b), c in zip(X.tolist(), known, strict=True)]
+    path.write_text("\n".join(["x,y,known", *lines]) + "\n")
+    model = ("--model", "StructuralEntropyClustering", "--set", "n_neighbors=5")
+    result = run("fit", path, "--labels", "known", "--out", out, *model)
+    assert result.exit_code == 0, result.output
+    assert "clusters for 2 labelled classes. If these are all there are" in result.output

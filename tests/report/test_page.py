@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -49,8 +50,10 @@ def test_the_page_tells_the_whole_story(told, tmp_path):
         stability=[told.result.labels],
         notes=["Columns were standardised."],
         command="sidelight fit data.csv",
-    )._replace(annotator_accuracy={"ann": 0.93, "bob": 0.41})
-    told.result.report(path, told.X, feature_names=["age", "crp", "bmi"], evidence=evidence)
+    )
+    verdict = replace(told.result.verdict, accuracy={"ann": 0.93, "bob": 0.41})
+    result = replace(told.result, verdict=verdict)
+    result.report(path, told.X, feature_names=["age", "crp", "bmi"], evidence=evidence)
     page = Page(path.read_text(encoding="utf-8"))
     text = " ".join(" ".join(page.text).split())
     for part in (

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -30,17 +31,25 @@ def sure(result, p=0.9):
     return table
 
 
+def judged(result, **verdict):
+    """The result of a model that estimates more."""
+    return replace(result, verdict=replace(result.verdict, **verdict))
+
+
 def test_a_summary_is_plain_data_and_complete(told):
+    result = judged(
+        told.result,
+        error=np.linspace(0, 1, 6),
+        accuracy={"ann": 0.9, "bob": 0.4, None: np.float64(0.8)},
+    )
     evidence = Evidence(
         probabilities=sure(told.result),
-        statement_error=np.linspace(0, 1, 6),
-        annotator_accuracy={"ann": 0.9, "bob": 0.4, None: np.float64(0.8)},
         truth=[*["x"] * 15, *["y"] * 14, None],
         stability=[told.result.labels, np.roll(told.result.labels, 1)],
         notes=["Note."],
         command="sidelight fit",
     )
-    summary = summarize(told.result, told.X, evidence=evidence)
+    summary = summarize(result, told.X, evidence=evidence)
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
     assert (summary["n_rows"], summary["n_clusters"], summary["columns"]) == (
         30,
@@ -91,15 +100,14 @@ def test_kept_and_broken_statements_are_counted_by_kind_and_annotator(told):
     assert Counter(said.annotator.tolist()) == {0: 3, 1: 2, -1: 1}
 
 
-def test_accuracies_are_matched_by_name_or_by_order(told):
-    for given_ in ({"bob": 0.4, "ann": 0.9, None: 0.8}, [0.9, 0.4, 0.8]):
-        kept = summarize(told.result, evidence=Evidence(annotator_accuracy=given_))["kept"]
-        assert [row["accuracy"] for row in kept["by_annotator"]] == [0.9, 0.4, 0.8]
+def test_accuracies_are_matched_by_name(told):
+    kept = summarize(judged(told.result, accuracy={"bob": 0.4, "ann": 0.9, None: 0.8}))["kept"]
+    assert [row["accuracy"] for row in kept["by_annotator"]] == [0.9, 0.4, 0.8]
 
 
 def test_suspects_are_told_with_their_rows_most_doubtful_first(told):
-    errors = [0.1, 0.1, 0.99, 0.7, np.nan, 0.6]
-    suspects = summarize(told.result, evidence=Evidence(statement_error=errors))["suspects"]
+    result = judged(told.result, error=np.array([0.1, 0.1, 0.99, 0.7, np.nan, 0.6]))
+    suspects = summarize(result)["suspects"]
     assert [s["statement"] for s in suspects] == [
         "r20 is 'c' (label)",
         "r11 is 'a' (label, bob)",
@@ -108,7 +116,7 @@ def test_suspects_are_told_with_their_rows_most_doubtful_first(told):
     assert [s["broken"] for s in suspects] == [False, True, True]
     assert suspects[2]["rows"] == ["r02", "r03"]
     assert suspects[1]["clusters"] == ["b"]
-    rows = suspect_rows(told.result, errors)
+    rows = suspect_rows(result)
     assert np.flatnonzero(rows).tolist() == [2, 3, 11, 20]
     assert np.flatnonzero(suspect_rows(told.result)).tolist() == [2, 3, 11]
 
@@ -124,11 +132,8 @@ def test_without_errors_of_the_model_probabilities_say_how_doubtful_a_statement_
 def test_evidence_asks_the_model_for_what_it_has(told):
     evidence = Evidence.of(told.model, told.X, notes=["n"])
     assert evidence.probabilities is None
-    assert evidence.statement_error is None
-    told.model.statement_error_ = np.zeros(6)
     told.model.predict_proba = lambda X: sure(told.result)
     evidence = Evidence.of(told.model, told.X)
-    assert evidence.statement_error.shape == (6,)
     assert_allclose(confidence(told.result, evidence.probabilities), 0.9)
 
 
@@ -136,7 +141,6 @@ def test_evidence_asks_the_model_for_what_it_has(told):
     ("more", "problem"),
     [
         ({"evidence": Evidence(probabilities=np.ones((30, 2)))}, "shape"),
-        ({"evidence": Evidence(statement_error=[0.5])}, "6 statements"),
         ({"X": np.ones((30, 3)), "feature_names": ["a"]}, "1 feature_names for 3 columns"),
         ({"X": np.ones((29, 3))}, "X has 29 rows"),
     ],

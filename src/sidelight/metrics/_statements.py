@@ -74,6 +74,7 @@ def statement_scores(
     labels: npt.ArrayLike,
     *,
     by: Sequence[Literal["kind", "annotator"]] = ("kind", "annotator"),
+    violated: npt.ArrayLike | None = None,
 ) -> list[StatementScore]:
     """Count satisfied and violated statements, by kind and by annotator.
 
@@ -85,6 +86,9 @@ def statement_scores(
         clusters that ``side.violated`` uses.
     by : sequence of {"kind", "annotator"}, default=("kind", "annotator")
         What to tell apart. ``()`` gives one row for everything.
+    violated : array of bool, optional
+        For each statement whether it is broken, such as ``result_.violated`` of a model that does
+        not go by the majority of labels; by default what ``side.violated(labels)`` says.
 
     Returns
     -------
@@ -106,7 +110,11 @@ def statement_scores(
     if unknown:
         raise DataError(f"by holds {unknown[0]!r}; allowed are 'kind' and 'annotator'.")
     table = side.statements
-    binding, violated = table.binding, violated_statements(side, labels)
+    binding = table.binding
+    if violated is None:
+        broken = violated_statements(side, labels)
+    else:
+        broken = np.asarray(violated, dtype=bool) & binding
     # "Not told" is -1, which the remainder puts behind all the annotators.
     base = len(side.annotators) + 1
     codes = np.zeros(len(table.i), dtype=np.int64)
@@ -122,10 +130,10 @@ def statement_scores(
     columns = zip(
         groups.tolist(),
         total(np.ones(len(codes))),
-        total(binding & ~violated),
-        total(violated),
-        total(table.weight * (binding & ~violated)),
-        total(table.weight * violated),
+        total(binding & ~broken),
+        total(broken),
+        total(table.weight * (binding & ~broken)),
+        total(table.weight * broken),
         strict=True,
     )
     names = (*side.annotators, None)

@@ -14,9 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from sidelight._validation import check_lazy_x
 from sidelight.blocks import is_dask, lazily, n_threads
-from sidelight.models._naming import about_spoken_of
-from sidelight.results import ClusterResult
+from sidelight.models._naming import Naming, about_spoken_of
+from sidelight.results import ClusterResult, Membership, Verdict
 from sidelight.side import SideInformation
+
+# ``init`` may be labels or another model.
+_AS_LONG_AS_THE_DATA = {
+    *("labels_", "result_", "statement_error_", "init", "_skl_callbacks", "_callback_fit_ctx")
+}
 
 
 class SideClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
@@ -78,33 +83,61 @@ takes_sparse, on_dask, scales, repetition, contradictions, objective_sense
     def _lazily(self, method: str, X: Any, dtype: Any, *, by_cluster: bool = False) -> Any:
         """What a method gives for every chunk of a Dask array; nothing is computed yet."""
         check_is_fitted(self)
-        bare = object.__new__(type(self))  # without what is as long as the data
-        bare.__dict__ = {k: v for k, v in vars(self).items() if k not in ("labels_", "result_")}
         n_columns = self.n_clusters_ if by_cluster else None
         X = check_lazy_x(self, X, reset=False)
-        return lazily(getattr(bare, method), X, dtype=dtype, n_columns=n_columns)
+        return lazily(getattr(self._bare(), method), X, dtype=dtype, n_columns=n_columns)
+
+    def _bare(self) -> Self:
+        """The fitted model without what is as long as the data, to predict with."""
+        bare = object.__new__(type(self))
+        bare.__dict__ = {k: v for k, v in vars(self).items() if k not in _AS_LONG_AS_THE_DATA}
+        return bare
 
     def _publish(
-        self, labels: Any, names: NDArray[Any], run: Any, side: SideInformation, seed: int
+        self,
+        labels: Any,
+        naming: Naming,
+        run: Any,
+        side: SideInformation,
+        seed: int,
+        *,
+        error: NDArray[np.float64] | None = None,
+        accuracy: dict[Any, float] | None = None,
     ) -> Self:
         """Leave the attributes that every model has. run: objective, history, n_iter.
 
         labels : an array, or a column of rows on Dask.
+        naming : names of clusters and clusters of classes, which decide what is kept.
+        error, accuracy : of statements and annotators, from models that estimate them.
         """
         about, known = about_spoken_of(side, labels)
         labels = labels if isinstance(labels, np.ndarray) else labels.lazy()
         self.labels_ = labels
-        self.cluster_names_ = names
-        self.n_clusters_ = len(names)
+        self.cluster_names_ = naming.names
+        self.n_clusters_ = len(naming.names)
         self.objective_ = float(run.objective)
         self.history_ = np.asarray(run.history)
         self.n_iter_ = run.n_iter
+        membership = None
+        if hasattr(self, "predict_proba"):
+            membership = Membership(self._bare().predict_proba, getattr(self, "_data_key", None))
+        if error is not None:
+            self.statement_error_ = error
+        if accuracy is not None:
+            self.annotator_accuracy_ = accuracy
         self.result_ = ClusterResult(
             labels=labels,
-            cluster_names=names,
+            cluster_names=naming.names,
             objective=self.objective_,
             history=self.history_,
-            violated=about.violated(known),
+            verdict=Verdict.of(
+                about,
+                known,
+                clusters=naming.clusters,
+                error=error,
+                accuracy=accuracy,
+                membership=membership,
+            ),
             side=side,
             provenance={
                 "model": type(self).__name__,

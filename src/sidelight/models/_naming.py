@@ -1,6 +1,6 @@
 """Which classes name clusters, how many clusters there are, and in which order."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,27 +34,36 @@ def about_spoken_of(side: SideInformation, labels: Any) -> tuple[SideInformation
     return condensed, labels[rows]
 
 
+class Naming(NamedTuple):
+    """How clusters are numbered and called; a model hands it to ``_publish`` as it is.
+
+    ``order[k]`` is the number, during the fit, of the cluster that becomes k, and ``names[k]`` its
+    name. ``clusters`` (vocabularies with the shared one last, classes) is the cluster of each
+    class, by its final number, and −1 where a class has none.
+    """
+
+    order: NDArray[np.int64]
+    names: NDArray[Any]
+    clusters: NDArray[np.int64]
+
+
 def name_clusters(
     side: SideInformation, labels: Any, n_clusters: int, n_present: int | None = None
-) -> tuple[NDArray[np.int64], NDArray[Any]]:
+) -> Naming:
     """The order in which clusters are numbered, and their names; labels: an array or a column.
 
     Given classes come first, sorted, each the cluster that `match_classes` gives it; then the other
     clusters by their first row. These get new names: whole numbers above all given ones where the
     classes are whole numbers (or none were given), else "new 1", "new 2", … . Clusters without rows
     are left out; ``n_present``, if fewer have rows, spares a search for the others.
-
-    Returns
-    -------
-    order : ndarray of shape (n_present,)
-        ``order[k]`` is the present number of the cluster that becomes k.
-    names : ndarray of shape (n_present,)
     """
     order: list[int] = []
     names: list[Any] = []
+    matched = np.full((len(side.vocabularies) + 1, len(side.classes)), -1, dtype=np.int64)
     if side.classes:
         about, known = about_spoken_of(side, labels)
-        cluster_of = match_classes(about, known, n_clusters)[side.leading_vocabulary]
+        matched = match_classes(about, known, n_clusters)
+        cluster_of = matched[side.leading_vocabulary]
         named = np.flatnonzero(cluster_of >= 0)
         order = cluster_of[named].tolist()
         names = [side.classes[c] for c in named]
@@ -62,7 +71,31 @@ def name_clusters(
     by_first_row = np.argsort(first_row, kind="stable")[: int((first_row < len(labels)).sum())]
     order += [int(k) for k in by_first_row if k not in set(order)]
     names += new_names(side.classes, len(order) - len(names))
-    return np.array(order, dtype=np.int64), names_array(names)
+    return numbered(np.array(order, dtype=np.int64), names_array(names), matched, n_clusters)
+
+
+def numbered(
+    order: NDArray[np.int64], names: NDArray[Any], matched: NDArray[Any], n_clusters: int
+) -> Naming:
+    """A naming from the clusters of classes by their numbers during the fit."""
+    number = np.full(n_clusters + 1, -1, dtype=np.int64)  # the last serves −1
+    number[order] = np.arange(len(order))
+    return Naming(order, names, number[matched])
+
+
+def clusters_for(
+    side: SideInformation, votes: SideInformation, clusters: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The clusters of the classes of ``side``, from those of the classes of ``votes``."""
+
+    def keys(known: SideInformation) -> list[list[Any]]:
+        # True, 1 and 1.0 are different classes, and the same key without their types.
+        return [[(v, type(c), c) for c in known.classes] for v in (*known.vocabularies, None)]
+
+    rows = zip(keys(votes), clusters.tolist(), strict=True)
+    cluster_of = {key: k for row in rows for key, k in zip(*row, strict=True)}
+    found = [[cluster_of.get(key, -1) for key in row] for row in keys(side)]
+    return np.array(found, dtype=np.int64).reshape(len(side.vocabularies) + 1, len(side.classes))
 
 
 def first_rows(labels: Any, n_clusters: int, n_present: int) -> NDArray[np.int64]:

@@ -190,7 +190,8 @@ def _draw(
     names = [cluster["name"] for cluster in summary["clusters"]]
     if plane is not None:
         ax = new_figure(size=(8.0, 6.5)).axes[0]
-        plot_clusters(plane, result.labels, side=result.side, names=names, ax=ax)
+        broken = np.flatnonzero(result.violated)
+        plot_clusters(plane, result.labels, side=result.side, broken=broken, names=names, ax=ax)
         drawn["clusters"] = _image(ax, "The rows in a plane, with clusters and statements.")
     if len(summary["history"]) > 1:
         ax = plot_history(summary["history"])

@@ -1,6 +1,6 @@
 """A result as plain data: all that a report tells, before anything is drawn or written."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ from scipy import sparse
 from sidelight.exceptions import DataError
 from sidelight.report._statements import NOT_TOLD, summarize_side
 from sidelight.results import ClusterResult
-from sidelight.side import KINDS, match_classes
+from sidelight.side import KINDS
 
 Floats = NDArray[np.float64]
 
@@ -21,11 +21,10 @@ PROBABLY_WRONG = 0.5
 class Evidence(NamedTuple):
     """What a report may be given beside the result itself; all of it may be missing.
 
-    ``probabilities`` has a row per row and a column per cluster; ``statement_error`` is, for each
-    statement, the probability that it is wrong; ``annotator_accuracy`` maps names to accuracies, or
-    follows ``side.annotators``; ``truth`` holds given classes, None where unknown; ``stability``
-    holds the labels of fits with other seeds; ``notes`` are sentences about what was done, and
-    ``command`` repeats it.
+    ``probabilities`` has a row per row and a column per cluster; where it is missing, the result's
+    own membership is asked, if X is what the model saw. ``truth`` holds given classes, None where
+    unknown; ``stability`` holds the labels of fits with other seeds; ``notes`` are sentences about
+    what was done, and ``command`` repeats it.
 
     Examples
     --------
@@ -37,8 +36,6 @@ class Evidence(NamedTuple):
     """
 
     probabilities: Any = None
-    statement_error: Any = None
-    annotator_accuracy: Any = None
     truth: Any = None
     stability: Sequence[ArrayLike] = ()
     notes: Sequence[str] = ()
@@ -46,14 +43,9 @@ class Evidence(NamedTuple):
 
     @classmethod
     def of(cls, model: Any, X: Any, **more: Any) -> "Evidence":
-        """All that a fitted model can say: its attributes, as far as it has them."""
+        """The probabilities of a fitted model, if it has some; X as it saw the data."""
         probabilities = model.predict_proba(X) if hasattr(model, "predict_proba") else None
-        return cls(
-            probabilities=probabilities,
-            statement_error=getattr(model, "statement_error_", None),
-            annotator_accuracy=getattr(model, "annotator_accuracy_", None),
-            **more,
-        )
+        return cls(probabilities=probabilities, **more)
 
 
 def summarize(
@@ -75,7 +67,7 @@ def summarize(
     feature_names : sequence of str, optional
         Names of the columns; by default a data frame's own, or x0, x1, … .
     evidence : Evidence, optional
-        What else is known: probabilities, errors, truth, other seeds.
+        What else is known: probabilities, truth, other seeds.
     limit : int
         How many suspect statements and conflicts to list.
 
@@ -100,34 +92,33 @@ def summarize(
     """
     evidence = Evidence() if evidence is None else evidence
     columns = _feature_names(X, feature_names)
+    sure = _memberships(result, X, evidence.probabilities)
     return {
         **{key: result.provenance.get(key) for key in ("model", "parameters", "seed", "threads")},
         "versions": dict(result.provenance.get("versions", {})),
         "command": evidence.command,
-        "notes": list(evidence.notes),
+        "notes": list(dict.fromkeys([*evidence.notes, *result.advice])),
         "n_rows": len(result.labels),
         "columns": columns,
         "n_clusters": len(result.cluster_names),
         "objective": result.objective,
         "history": np.asarray(result.history, dtype=np.float64).tolist(),
-        "clusters": _clusters(result, X, columns, evidence),
+        "clusters": _clusters(result, X, columns, evidence, sure),
         "side": summarize_side(result.side, limit=limit),
-        "kept": _kept(result, evidence),
-        "suspects": _suspects(result, evidence, limit),
+        "kept": _kept(result),
+        "suspects": _suspects(result, sure, limit),
         "truth": _truth(result, evidence.truth),
         "stability": _stability(result, evidence.stability),
     }
 
 
-def suspect_rows(result: ClusterResult, statement_error: ArrayLike | None = None) -> NDArray[Any]:
+def suspect_rows(result: ClusterResult) -> NDArray[Any]:
     """The rows that a suspect statement names: one that the answer breaks, or is probably wrong.
 
     Parameters
     ----------
     result : ClusterResult
         What a model leaves in ``result_``.
-    statement_error : array, optional
-        For each statement the probability that it is wrong, as some models estimate it.
 
     Returns
     -------
@@ -142,7 +133,7 @@ def suspect_rows(result: ClusterResult, statement_error: ArrayLike | None = None
     >>> suspect_rows(result)
     array([False, False, False,  True])
     """
-    suspect = is_suspect(result, statement_error)
+    suspect = _is_suspect(result)
     rows = np.zeros(len(result.labels), dtype=bool)
     said = result.side.statements
     rows[said.i[suspect]] = True
@@ -150,12 +141,16 @@ def suspect_rows(result: ClusterResult, statement_error: ArrayLike | None = None
     return rows
 
 
-def is_suspect(result: ClusterResult, statement_error: ArrayLike | None) -> NDArray[np.bool_]:
+def _is_suspect(result: ClusterResult) -> NDArray[np.bool_]:
     """For each statement whether the answer breaks it, or it is probably wrong."""
-    suspect = np.asarray(result.violated, dtype=bool) & result.side.statements.binding
-    if statement_error is not None:
-        suspect = suspect | (_errors(result, statement_error) > PROBABLY_WRONG)
+    suspect = _is_broken(result)
+    if result.verdict.error is not None:
+        suspect = suspect | (result.verdict.error > PROBABLY_WRONG)
     return suspect
+
+
+def _is_broken(result: ClusterResult) -> NDArray[np.bool_]:
+    return result.violated & result.side.statements.binding
 
 
 def confidence(result: ClusterResult, probabilities: ArrayLike) -> Floats:
@@ -189,14 +184,33 @@ def confidence(result: ClusterResult, probabilities: ArrayLike) -> Floats:
     return given[np.arange(shape[0]), result.labels]
 
 
-def _errors(result: ClusterResult, statement_error: ArrayLike) -> Floats:
-    errors = np.asarray(statement_error, dtype=np.float64)
-    if errors.shape != (result.side.n_statements,):
-        raise DataError(
-            f"statement_error has shape {errors.shape}; there are {result.side.n_statements} "
-            "statements."
+class _Memberships(NamedTuple):
+    """The probability of each row's own cluster, and those of all clusters for annotated rows."""
+
+    own: Floats
+    annotated: NDArray[np.int64]
+    shares: Floats
+
+    def of(self, rows: NDArray[np.int64]) -> Floats:
+        """The probabilities of some annotated rows."""
+        return self.shares[np.searchsorted(self.annotated, rows)]
+
+
+def _memberships(result: ClusterResult, X: Any, given: Any) -> _Memberships | None:
+    """As given, or as the model computes them from the data of the fit; None where neither is."""
+    said = result.side.statements
+    annotated = np.unique(np.concatenate([said.i, said.j[said.j >= 0]]))
+    if given is not None:
+        return _Memberships(
+            confidence(result, given),
+            annotated,
+            np.asarray(given, dtype=np.float64)[annotated],
         )
-    return errors
+    ask = result.verdict.membership
+    if ask is None or X is None or not ask.is_about(X):
+        return None
+    own, shares = ask.confidence(X, result.labels, annotated)
+    return _Memberships(own, annotated, shares)
 
 
 # Clusters
@@ -215,12 +229,15 @@ def _feature_names(X: Any, given: Sequence[str] | None) -> list[str]:
 
 
 def _clusters(
-    result: ClusterResult, X: Any, columns: list[str], evidence: Evidence
+    result: ClusterResult,
+    X: Any,
+    columns: list[str],
+    evidence: Evidence,
+    given: _Memberships | None,
 ) -> list[dict[str, Any]]:
     sizes = result.sizes.tolist()
     n_rows = max(len(result.labels), 1)
-    given = evidence.probabilities
-    sure = None if given is None else _means(confidence(result, given), result)
+    sure = None if given is None else _means(given.own, result)
     stable = _cluster_stability(result, evidence.stability) if len(evidence.stability) else None
     profiles = [[]] * len(sizes) if X is None else _profiles(result, X, columns)
     return [
@@ -290,7 +307,7 @@ def _deviations(X: Any, mean: Floats) -> Floats:
 # Statements
 
 
-def _kept(result: ClusterResult, evidence: Evidence) -> dict[str, Any]:
+def _kept(result: ClusterResult) -> dict[str, Any]:
     """Statements kept and broken, by kind and by annotator."""
     from sidelight.metrics import statement_scores
 
@@ -303,47 +320,38 @@ def _kept(result: ClusterResult, evidence: Evidence) -> dict[str, Any]:
                 "kept": group.n_satisfied,
                 "broken": group.n_violated,
             }
-            for group in statement_scores(result.side, result.labels, by=by)
+            for group in statement_scores(
+                result.side, result.labels, by=by, violated=result.violated
+            )
         ]
 
-    accuracy = _accuracies(result, evidence.annotator_accuracy)
+    accuracy = {
+        NOT_TOLD if name is None else str(name): float(value)
+        for name, value in (result.verdict.accuracy or {}).items()
+    }
     by_annotator = rows(["annotator"])
     for row in by_annotator:
         row["accuracy"] = accuracy.get(row["annotator"])
     return {
         "n": result.side.n_statements,
-        "broken": int(is_suspect(result, None).sum()),
+        "broken": int(_is_broken(result).sum()),
         "by_kind": rows(["kind"]),
         "by_annotator": by_annotator,
     }
 
 
-def _accuracies(
-    result: ClusterResult, given: Mapping[Any, float] | ArrayLike | None
-) -> dict[str, float]:
-    """The estimated accuracy of annotators by name; those of nobody's statements as "not told"."""
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        names = [*result.side.annotators, None]
-        given = dict(zip(names, np.asarray(given, dtype=np.float64).ravel().tolist(), strict=False))
-    return {
-        NOT_TOLD if name is None else str(name): float(value)
-        for name, value in given.items()
-        if np.isfinite(value)
-    }
-
-
-def _suspects(result: ClusterResult, evidence: Evidence, limit: int) -> list[dict[str, Any]]:
+def _suspects(
+    result: ClusterResult, given: _Memberships | None, limit: int
+) -> list[dict[str, Any]]:
     """The statements that are most likely wrong, with their rows, most suspect first."""
     side, said = result.side, result.side.statements
-    suspect = np.flatnonzero(is_suspect(result, evidence.statement_error))
+    suspect = np.flatnonzero(_is_suspect(result))
     if not len(suspect):
         return []
-    doubt = _doubt(result, evidence)
+    doubt = _doubt(result, given)
     # Without probabilities: first those whose annotator is contradicted most, then light ones.
     judged = np.bincount(said.annotator + 1, said.binding)
-    broken = np.bincount(said.annotator + 1, is_suspect(result, None))
+    broken = np.bincount(said.annotator + 1, _is_broken(result))
     unreliable = (broken / np.maximum(judged, 1))[said.annotator + 1]
     keys = (suspect, said.weight[suspect], -unreliable[suspect], -np.nan_to_num(doubt[suspect]))
     names = result.cluster_names
@@ -357,30 +365,29 @@ def _suspects(result: ClusterResult, evidence: Evidence, limit: int) -> list[dic
                 "annotator": (*map(str, side.annotators), NOT_TOLD)[said.annotator[k]],
                 "rows": [side.row_name(row) for row in rows],
                 "clusters": [str(names[result.labels[row]]) for row in rows],
-                "broken": bool(result.violated[k]),
+                "broken": not result.verdict.kept[k],
                 "doubt": None if np.isnan(doubt[k]) else float(doubt[k]),
             }
         )
     return found
 
 
-def _doubt(result: ClusterResult, evidence: Evidence) -> Floats:
+def _doubt(result: ClusterResult, given: _Memberships | None) -> Floats:
     """How improbable each statement is: by the model, else by the clusters' probabilities."""
     side, said = result.side, result.side.statements
-    if evidence.statement_error is not None:
-        return _errors(result, evidence.statement_error)
+    if result.verdict.error is not None:
+        return result.verdict.error
     doubt = np.full(side.n_statements, np.nan)
-    if evidence.probabilities is None:
+    if given is None:
         return doubt
-    given = np.asarray(evidence.probabilities, dtype=np.float64)
     pair = np.flatnonzero(said.is_pair)
-    together = np.einsum("nk,nk->n", given[said.i[pair]], given[said.j[pair]])
+    together = np.einsum("nk,nk->n", given.of(said.i[pair]), given.of(said.j[pair]))
     doubt[pair] = np.where(said.sign[pair] > 0, 1 - together, together)
     label = np.flatnonzero(said.is_class)
     if len(label):
-        matched = match_classes(side, result.labels, given.shape[1])
-        cluster = matched[said.vocabulary[label], said.class_code[label]]
-        member = np.where(cluster >= 0, given[said.i[label], cluster], 0.0)
+        cluster = result.verdict.clusters[said.vocabulary[label], said.class_code[label]]
+        shares = given.of(said.i[label])
+        member = np.where(cluster >= 0, shares[np.arange(len(label)), cluster], 0.0)
         doubt[label] = np.where(said.sign[label] > 0, 1 - member, member)
     return np.clip(doubt, 0, 1)
 

@@ -576,22 +576,27 @@ class SideInformation:
         """Whether ``n_clusters`` clusters can keep every statement: see `Feasibility`."""
         return _feasibility.colour(self, n_clusters)
 
-    def violated(self, labels: ArrayLike) -> NDArray[np.bool_]:
+    def violated(
+        self, labels: ArrayLike, *, clusters: ArrayLike | None = None
+    ) -> NDArray[np.bool_]:
         """For each statement whether a partition breaks it.
 
-        Classes are matched to clusters by `sidelight.side.match_classes`. A row of noise (−1) is in
-        no cluster: it breaks must-links and labels, and no cannot-link. ``unsure`` is never broken.
+        A row of noise (−1) is in no cluster: it breaks must-links and labels, and no cannot-link.
+        ``unsure`` is never broken.
 
         Parameters
         ----------
         labels : array of shape (n_samples,)
             Cluster numbers from 0.
+        clusters : array of shape (n_vocabularies + 1, n_classes), optional
+            The cluster of each class, −1 where it has none; by default they are matched by the
+            weight of the labels (`sidelight.side.match_classes`, whose form this has).
 
         Returns
         -------
         ndarray of bool, one per statement
         """
-        return _matching.violated(self, labels)
+        return _matching.violated(self, labels, clusters)
 
     # Choosing and joining
 

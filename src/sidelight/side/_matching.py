@@ -80,15 +80,18 @@ def _preference(counts: NDArray[Any]) -> NDArray[np.float64]:
     return price * (1e-3 * gaps.min(initial=largest) / max(most, 1))
 
 
-def violated(side: "SideInformation", labels: ArrayLike) -> NDArray[np.bool_]:
-    """For each statement whether a partition breaks it."""
+def violated(
+    side: "SideInformation", labels: ArrayLike, clusters: ArrayLike | None = None
+) -> NDArray[np.bool_]:
+    """For each statement whether a partition breaks it; clusters of classes: given, or matched."""
     labels = _cluster_numbers(side, labels)
     said = side.statements
     n_clusters = int(labels.max(initial=-1)) + 1
     of_i, of_j = labels[said.i], labels[said.j]
     of_class = np.full(len(said.kind), -1, dtype=np.int64)
     if n_clusters and side.classes:
-        of_class = match_classes(side, labels, n_clusters)[said.vocabulary, said.class_code]
+        matched = match_classes(side, labels, n_clusters) if clusters is None else clusters
+        of_class = np.asarray(matched)[said.vocabulary, said.class_code]
     other = np.where(said.is_class, of_class, of_j)
     # A row is with itself, also where it is noise.
     together = ((of_i == other) & (of_i >= 0)) | (said.i == said.j)

@@ -74,7 +74,7 @@ from sidelight.models._bayesian.stream import Arrival, Stream, advance
 from sidelight.models._centers import cluster_sizes
 from sidelight.models._emissions import EMISSIONS, Emission, make, of_components
 from sidelight.models._fitting import best_of_starts, is_model, never, warn_not_converged
-from sidelight.models._naming import name_clusters
+from sidelight.models._naming import clusters_for, name_clusters
 from sidelight.side import SideInformation
 
 Floats = NDArray[np.float64]
@@ -581,13 +581,14 @@ n_features)
         self, best: Run, emission: Emission, rows: Blocks, side: SideInformation, seed: int
     ) -> Self:
         present = np.flatnonzero(cluster_sizes(rows, best.labels, self.n_components))
-        order, names = name_clusters(side, best.labels, self.n_components, len(present))
+        naming = name_clusters(side, best.labels, self.n_components, len(present))
+        order = naming.order
         self._emission = emission
         self._show(best.theta, present, np.searchsorted(present, order))
         self.epoch_bounds_ = np.array(best.estimates)
         number = np.full(self.n_components, -1, dtype=np.int32)
         number[order] = np.arange(len(order))
-        return self._publish(rows.relabelled(best.labels, number), names, best, side, seed)
+        return self._publish(rows.relabelled(best.labels, number), naming, best, side, seed)
 
     def _publish_arrival(self, arrival: Arrival, side: SideInformation, seed: int) -> Self:
         self._stream = arrival.stream
@@ -596,11 +597,12 @@ n_features)
         mass = arrival.stream.n_rows * arrival.stream.averages.statistics[0]
         present = np.flatnonzero(here | (mass >= 1.0))
         votes = arrival.stream.groups.as_side(self.n_components)[present]
-        order, names = name_clusters(votes, np.arange(len(present)), len(present))
-        self._show(arrival.theta, present, order)
+        naming = name_clusters(votes, np.arange(len(present)), len(present))
+        naming = naming._replace(clusters=clusters_for(side, votes, naming.clusters))
+        self._show(arrival.theta, present, naming.order)
         labels = self._cluster_number[np.searchsorted(present, arrival.labels)]
         step = _Step(arrival.bound, [arrival.bound], arrival.stream.n_batches)
-        return self._publish(labels, names, step, side, seed)
+        return self._publish(labels, naming, step, side, seed)
 
     def _show(self, theta: Theta, present: NDArray[Any], order: NDArray[np.int64]) -> None:
         """Leave what is told of clusters, in their order, and what `predict` needs."""

@@ -265,7 +265,8 @@ class DiscriminativeClustering(SideClusterer):
             warn_fewer_clusters(
                 len(present), self.n_clusters, "data and statements give no reason for more"
             )
-        order, names = name_clusters(side, labels, n_columns, len(present))
+        naming = name_clusters(side, labels, n_columns, len(present))
+        order = naming.order
         self._columns = order
         number = np.full(n_columns, -1, dtype=np.int64)
         number[order] = np.arange(len(order))
@@ -273,7 +274,7 @@ class DiscriminativeClustering(SideClusterer):
         longest = max(map(len, histories))
         history = np.mean([np.pad(h, (0, longest - len(h)), "edge") for h in histories], axis=0)
         run = _Run(float(history[-1]), history, len(history))
-        return self._publish(rows.relabelled(labels, number), names, run, side, seed)
+        return self._publish(rows.relabelled(labels, number), naming, run, side, seed)
 
     def _assigner(self) -> Any:
         """What a pass over all rows needs: no more than the committee and its map."""

@@ -419,7 +419,8 @@ class StructuralEntropyClustering(EntropyGraphModel):
             labels = np.empty_like(labels)
             labels[order] = found.labels
         labels = search.renumbered(labels)
-        ranked, names = name_clusters(side, labels, int(labels.max()) + 1)
+        naming = name_clusters(side, labels, int(labels.max()) + 1)
+        ranked, names, _ = naming
         number = np.empty(len(ranked), dtype=np.int64)
         number[ranked] = np.arange(len(ranked))
         labels = number[labels]
@@ -428,7 +429,7 @@ class StructuralEntropyClustering(EntropyGraphModel):
         # The search adds up gains; rounding must not make the last digit of the history rise.
         history = np.maximum.accumulate([objective, *found.history[-2::-1]])[::-1]
         run = _Run(objective, history, len(history))
-        self._publish(labels, names, run, side, seed)
+        self._publish(labels, naming, run, side, seed)
         n_classes = len(side.labelled_classes)
         if self.n_clusters is None and 1 < 2 * n_classes < self.n_clusters_:
             self.result_.provenance["advice"] = (

@@ -395,7 +395,8 @@ class StructuralEntropyTree(EntropyGraphModel):
         low = found.low
         node = low.at_or_above(low.parent == low.n_nodes - 1)
         labels = search.renumbered(node)
-        order, names = name_clusters(side, labels, int(labels.max()) + 1)
+        naming = name_clusters(side, labels, int(labels.max()) + 1)
+        order, names, _ = naming
         number = np.empty(len(order), dtype=np.int64)
         number[order] = np.arange(len(order))
         labels = number[labels]
@@ -406,7 +407,7 @@ class StructuralEntropyTree(EntropyGraphModel):
         self._nodes = found.binary
         self._keep_modules(self._data, labels, len(names))
         objective = trees.entropy(low)
-        return self._publish(labels, names, _Run(objective, np.array([objective]), 1), side, seed)
+        return self._publish(labels, naming, _Run(objective, np.array([objective]), 1), side, seed)
 
 
 class _Found(NamedTuple):

@@ -62,7 +62,14 @@ from sidelight.models._gaussian.search import (
     search,
 )
 from sidelight.models._gaussian.statements import Annotations, LabelsOfSome, statement_errors, weigh
-from sidelight.models._naming import first_rows, names_array, new_names, number_of_clusters
+from sidelight.models._naming import (
+    Naming,
+    first_rows,
+    names_array,
+    new_names,
+    number_of_clusters,
+    numbered,
+)
 from sidelight.side import SideInformation
 
 Floats = NDArray[np.float64]
@@ -404,23 +411,22 @@ class AnnotatedGaussianMixture(SideClusterer):
         sizes = cluster_sizes(problem.rows, best.labels, problem.n_clusters)
         present = np.flatnonzero(sizes)
         warn_fewer_clusters(len(present), problem.n_clusters)
-        order, names = _name_clusters(side, said, best.labels, present, problem.n_clusters)
-        number = np.full(problem.n_clusters + 1, -1, dtype=np.int32)  # the last serves code -1
+        naming = _name_clusters(side, said, best, present, problem.n_clusters)
+        order = naming.order
+        number = np.full(problem.n_clusters, -1, dtype=np.int32)
         number[order] = np.arange(len(order))
         labels = problem.rows.relabelled(best.labels, number)
         self.means_ = best.means[order]
         variances = best.variances[order]
         self.variances_ = variances[:, 0] if self.covariance_type == "spherical" else variances
         self.population_scores_ = found.scores
-        cluster_of = np.full((len(side.vocabularies) + 1, max(len(side.classes), 1)), -1)
-        cluster_of[said.column_vocabulary, said.column_class] = number[best.cluster_of]
-        self._judge_statements(problem, side, labels, cluster_of)
-        return self._publish(labels, names, found, side, seed)
+        error, accuracy = self._judge_statements(problem, side, labels, naming.clusters)
+        return self._publish(labels, naming, found, side, seed, error=error, accuracy=accuracy)
 
     def _judge_statements(
-        self, problem: Problem, side: SideInformation, labels: Any, cluster_of: NDArray[Any]
-    ) -> None:
-        """How accurate the annotators are, and how probably each statement is wrong."""
+        self, problem: Problem, side: SideInformation, labels: Any, cluster_of: Ints
+    ) -> tuple[Floats, dict[Any, float]]:
+        """How probably each statement is wrong, and how accurate the annotators are."""
         told = side.statements
         stated = told.sign != 0
         spoken_of = np.unique(np.concatenate([told.i[stated], told.j[stated & (told.j >= 0)]]))
@@ -431,14 +437,14 @@ class AnnotatedGaussianMixture(SideClusterer):
             rows, _ = side.condensed()
             labels = LabelsOfSome(rows, labels[rows])
         known = weigh(side, labels, cluster_of, spoken_of, log_density, said)
-        self.statement_error_ = statement_errors(side, known)
         names = (*side.annotators, None)
         spoke = np.bincount(told.annotator % len(names), minlength=len(names)) > 0
-        self.annotator_accuracy_ = {
+        accuracy = {
             name: float(p)
             for name, p, any_said in zip(names, known.accuracy, spoke, strict=True)
             if any_said
         }
+        return statement_errors(side, known), accuracy
 
 
 def _refuse_sparse(X: Any) -> None:
@@ -461,8 +467,8 @@ def _seeds(said: Annotations) -> list[tuple[Ints, Floats]]:
 
 
 def _name_clusters(
-    side: SideInformation, said: Annotations, labels: Any, present: Ints, n_clusters: int
-) -> tuple[Ints, NDArray[Any]]:
+    side: SideInformation, said: Annotations, best: Any, present: Ints, n_clusters: int
+) -> Naming:
     """The clusters in their final order, and their names: class c is the name of cluster c.
 
     Not by the majority of the labels, as elsewhere: these may be wrong, and a liar's are.
@@ -471,10 +477,12 @@ def _name_clusters(
     lead = lead[np.isin(said.lead[lead], present)]
     order = said.lead[lead].tolist()
     names = [side.classes[c] for c in said.column_class[lead]]
-    by_first_row = np.argsort(first_rows(labels, n_clusters, len(present)), kind="stable")
+    by_first_row = np.argsort(first_rows(best.labels, n_clusters, len(present)), kind="stable")
     order += [int(k) for k in by_first_row[: len(present)] if k not in order]
     names += new_names(side.classes, len(order) - len(names))
-    return np.array(order, dtype=np.int64), names_array(names)
+    matched = np.full((len(side.vocabularies) + 1, len(side.classes)), -1, dtype=np.int64)
+    matched[said.column_vocabulary, said.column_class] = best.cluster_of
+    return numbered(np.array(order, dtype=np.int64), names_array(names), matched, n_clusters)
 
 
 def _log_densities(rows: Blocks, means: Floats, variances: Floats) -> Floats:

@@ -339,7 +339,8 @@ class PartitionLevelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Si
         warn_not_converged(run, self.max_iter, "raise max_iter, or scale the data")
         present = np.flatnonzero(cluster_sizes(problem.rows, run.labels, n_clusters))
         warn_fewer_clusters(len(present), n_clusters)
-        order, names = name_clusters(side, run.labels, n_clusters, len(present))
+        naming = name_clusters(side, run.labels, n_clusters, len(present))
+        order = naming.order
         number = np.full(n_clusters, -1, dtype=np.int32)
         number[order] = np.arange(len(order))
         self.cluster_centers_ = run.theta.centers[order]
@@ -347,7 +348,7 @@ class PartitionLevelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Si
         self.class_columns_ = problem.said.column_names
         self.side_weight_ = problem.side_weight
         labels = problem.rows.relabelled(run.labels, number)
-        return self._publish(labels, names, run, side, seed)
+        return self._publish(labels, naming, run, side, seed)
 
 
 # Where a start may begin. One run is in _partition_level_run.py.

@@ -525,7 +525,8 @@ class MarkovAggregation(SideClusterer):
                 stacklevel=4,
             )
         labels = np.searchsorted(present, found)
-        order, names = name_clusters(side, labels, len(present))
+        naming = name_clusters(side, labels, len(present))
+        order = naming.order
         number = np.empty(len(order), dtype=np.int64)
         number[order] = np.arange(len(order))
         labels = number[labels]
@@ -537,7 +538,7 @@ class MarkovAggregation(SideClusterer):
         best = best._replace(objective=exact, history=history)
         self.cluster_masses_ = state.p
         self.aggregated_chain_ = _rows_to_one(state.Q)
-        return self._publish(labels, names, best, side, seed)
+        return self._publish(labels, naming, best, side, seed)
 
 
 def _rows_to_one(Q: Floats) -> Floats:
