@@ -71,9 +71,9 @@ def fit(
     side: Any = (),
     labels: str | None = None,
     id: str | None = None,
-    columns: Sequence[str] = (),
-    drop: Sequence[str] = (),
-    one_hot: Sequence[str] = (),
+    columns: str | Sequence[str] = (),
+    drop: str | Sequence[str] = (),
+    one_hot: str | Sequence[str] = (),
     impute: str | None = None,
     scale: str | None = None,
     n_clusters: int | None = None,
@@ -565,7 +565,7 @@ class Answer:
 
 def _sources(side: Any) -> Iterator[Any]:
     """Files that are there, and SideInformation."""
-    several = isinstance(side, Iterable) and not isinstance(side, (str, SideInformation))
+    several = isinstance(side, Sequence) and not isinstance(side, str)
     for source in side if several else [side]:
         if isinstance(source, SideInformation):
             yield source

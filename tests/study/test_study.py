@@ -178,9 +178,11 @@ def test_without_a_table_rows_are_counted_or_inferred(tmp_path):
         study.gather(said, pd.DataFrame({"x": [1, 2, 3]}), n_rows=3)
 
 
-@pytest.mark.parametrize("side", [3, [3], {"must": [(0, 1)]}])
+@pytest.mark.parametrize(
+    "side", [3, [3], {"must": [(0, 1)]}, pd.DataFrame({"kind": ["must"], "i": [0], "j": [1]})]
+)
 def test_what_holds_no_statements_is_refused(people, side):
-    with pytest.raises(SidelightError, match=r"side is a|no such file"):
+    with pytest.raises(SidelightError, match="side is a .*; give files of statements or Side"):
         fit(people, side=side)
 
 
@@ -205,6 +207,13 @@ def test_problems_of_a_study_have_types_with_what_they_know(people, tmp_path):
     assert columns.value.problems == {"text": ["town"], "missing": ["crp"]}
     with pytest.raises(SidelightError, match=r"nowhere.csv: there is no such file"):
         fit(people, side="nowhere.csv")
+
+
+def test_one_column_may_be_named_without_a_list(people):
+    assert_array_equal(
+        fit(people, drop="town", columns="age").prepared.X,
+        fit(people, drop=["town"], columns=["age"]).prepared.X,
+    )
 
 
 def test_statements_that_a_model_cannot_use_are_left_out_on_request(people):

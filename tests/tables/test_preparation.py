@@ -84,6 +84,15 @@ def test_empty_and_infinite_columns_are_named(tmp_path):
         prepare(path, drop=["a", "b"])
 
 
+@pytest.mark.parametrize("scale", ["standard", "minmax", "none"])
+def test_numbers_whose_squares_overflow_are_refused_by_row(scale):
+    frame = pd.DataFrame({"x": [1.0, -1e308, np.inf, 1e308], "y": [1e150, 0.0, -1e150, 3.0]})
+    error = caught(lambda: prepare(frame, scale=scale))
+    assert error.problems == {"infinite": ["x"], "huge": ["x"]}
+    assert "'x' is too large to compute with in row 2, 4" in str(error)
+    assert np.isfinite(prepare(frame, drop="x", scale=scale).X).all()
+
+
 def test_a_typo_in_a_column_is_met_with_a_suggestion(messy):
     for where in ("columns", "drop", "one_hot"):
         error = caught(lambda where=where: prepare(messy, **{where: ["Age"]}))

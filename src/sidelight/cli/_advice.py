@@ -14,6 +14,7 @@ _COLUMNS = {
     "empty": "Empty: leave the column out (--drop).",
     "missing": "Missing: fill in (--impute median), or leave the column out (--drop).",
     "infinite": "Infinite: correct the values.",
+    "huge": "Too large: correct the values, or give them in another unit.",
     "crowded": "Too many values: leave the column out (--drop).",
 }
 

@@ -17,12 +17,15 @@ SCALES = ("standard", "minmax", "none")
 FILLS = ("median", "mean")
 # More columns of zeros and ones than this drown all the others.
 _MAX_VALUES = 200
+# The sum of the squares of a million of them is a number still.
+_MAX_NUMBER = 1e150
 _ADVICE = {
     "text": "Text: leave the column out (drop=), or give each value a column (one_hot=).",
     "ids": "Row ids: name the column with them (id=).",
     "empty": "Empty: leave the column out (drop=).",
     "missing": 'Missing: fill in (impute="median"), or leave the column out (drop=).',
     "infinite": "Infinite: correct the values.",
+    "huge": "Too large: correct the values, or give them in another unit.",
     "crowded": "Too many values: leave the column out (drop=).",
     "new": "New values: correct them, or prepare and fit again with these rows.",
 }
@@ -183,10 +186,10 @@ class Prepared(NamedTuple):
 def prepare(
     table: Any,
     *,
-    columns: Sequence[str] = (),
-    drop: Sequence[str] = (),
-    aside: Sequence[str] = (),
-    one_hot: Sequence[str] = (),
+    columns: str | Sequence[str] = (),
+    drop: str | Sequence[str] = (),
+    aside: str | Sequence[str] = (),
+    one_hot: str | Sequence[str] = (),
     impute: str | None = None,
     scale: str = "standard",
     ids: ArrayLike | None = None,
@@ -197,13 +200,13 @@ def prepare(
     ----------
     table : Table, data frame or path
         The rows. A data frame may be of pandas, polars or pyarrow.
-    columns : sequence of str
+    columns : str or sequence of str
         The columns to use; by default all that hold data.
-    drop : sequence of str
+    drop : str or sequence of str
         Columns to leave out.
-    aside : sequence of str
+    aside : str or sequence of str
         Columns to leave out unless ``columns`` names them: ids, labels, true classes.
-    one_hot : sequence of str
+    one_hot : str or sequence of str
         Columns whose values become columns of zeros and ones, named ``column=value``; a missing
         value is a value.
     impute : {"median", "mean"}, optional
@@ -235,6 +238,7 @@ def prepare(
     _check_choice("scale", scale, SCALES)
     if impute is not None:
         _check_choice("impute", impute, FILLS)
+    columns, drop, aside, one_hot = map(_as_names, (columns, drop, aside, one_hot))
     used = _used_columns(table, columns, drop, [*aside, *one_hot])
     used += [name for name in one_hot if name not in used]
     table.check_names(used)
@@ -254,6 +258,10 @@ def prepare(
 def _check_choice(what: str, value: str, known: Sequence[str]) -> None:
     if value not in known:
         raise DataError(f"unknown {what} {value!r}; known: {', '.join(known)}.")
+
+
+def _as_names(given: str | Sequence[str]) -> list[str]:
+    return [given] if isinstance(given, str) else list(given)
 
 
 def _used_columns(
@@ -356,6 +364,12 @@ class _Reader:
         wild = np.isinf(values)
         if wild.any():
             self.found["infinite"][name] = f"{name!r} is infinite in row {self._named(wild)}"
+        huge = ~wild & (np.abs(values) > _MAX_NUMBER)
+        if huge.any():
+            self.found["huge"][name] = (
+                f"{name!r} is too large to compute with in row {self._named(huge)}; numbers go to "
+                f"{_MAX_NUMBER:g}"
+            )
         return values if fill is None else np.where(missing, fill, values)
 
     def _indicators(self, name: str, cells: Column, values: Sequence[str]) -> Floats:
