@@ -101,6 +101,23 @@ def test_all_at_once_two_linked_rows_swap_for_ever_one_by_one_they_settle():
     assert bounds[0] <= bounds[1] <= bounds[2]
 
 
+@pytest.mark.parametrize("per_label", [False, True])
+def test_a_row_that_is_not_c_repels_the_rows_that_are(per_label):
+    side = SideInformation.from_labels([None, "c", None, None])
+    side += SideInformation.from_columns(
+        "not_label", [0, 2, 3], class_=["c", "d", "c"], vocabulary=[None, None, "v"], n_samples=4
+    )
+    couplings = Couplings.of(side, Strength(5.0, 2.0, per_label))
+    assert couplings.rows.tolist() == [0, 1]  # nobody is d, or c in the vocabulary v
+    assert_allclose(couplings.cost(np.array([[1.0, 0.0], [1.0, 0.0]]), None), 2.0)
+    assert_allclose(couplings.cost(np.array([[0.0, 1.0], [1.0, 0.0]]), None), 0.0)
+    for moved, other in ((0, 1), (1, 0)):
+        phi = np.array([[0.5, 0.5], [0.5, 0.5]])
+        phi[other] = 1.0, 0.0
+        couplings.sweep_some(np.array([moved]), np.zeros((1, 2)), phi, couplings.sums(phi), None)
+        assert_allclose(np.log(phi[moved, 1] / phi[moved, 0]), 2.0)
+
+
 def test_annotator_without_a_weight_is_named():
     side = SideInformation.from_pairs(must=[(0, 1)], n_samples=2, annotator="ann")
     with pytest.raises(SideInformationError, match="no entry for 'ann'"):

@@ -51,10 +51,8 @@ class Couplings(NamedTuple):
         With a memory every row of which something is said is kept, as the next ones may need it;
         the rows of the memory come after those of ``side``.
         """
-        said = side.statements
-        said = said.take(said.binding)
-        # Sorted by everything, so that the order of the statements does not change a bit.
-        said = said.take(np.lexsort((*said.columns, said.i)))
+        # What was said twice adds up annotator by annotator, in one order.
+        said = side.canonical.take(np.lexsort((side.canonical.weight, side.canonical.annotator)))
         must = said.weight * nats(side, said, strength.must, "side_weight", strength.per_label)
         cannot = said.weight * nats(
             side, said, strength.cannot, "cannot_weight", strength.per_label
@@ -146,7 +144,7 @@ class Memory(NamedTuple):
     they attract, as far as they repel, and of what was said not to be in it.
     """
 
-    keys: tuple[tuple[str | None, Any], ...]  # (vocabulary, class) of each remembered row
+    keys: tuple[tuple[Any, Any], ...]  # (vocabulary, class) of each remembered row
     role: NDArray[np.int64]  # 0 attract, 1 repel, 2 deny
     strength: Floats
     phi: Floats
@@ -223,9 +221,8 @@ class _Labels(NamedTuple):
     ) -> "_Labels":
         is_label = said.is_class
         said, must, cannot = said.take(is_label), must[is_label], cannot[is_label]
-        n_classes = max(len(side.classes), 1)
-        keys, column = np.unique(said.vocabulary * n_classes + said.class_code, return_inverse=True)
-        vocabulary = np.unique(keys // n_classes, return_inverse=True)[1].astype(np.int64)
+        column = side.class_columns.find(said.vocabulary, said.class_code)
+        vocabulary = side.class_columns.group.copy()  # read-only ones would be compiled for anew
         is_positive, is_negative = said.sign > 0, said.sign < 0
         row, positive, must, repel = _merged(
             said.i[is_positive], column[is_positive], must[is_positive], cannot[is_positive]
@@ -234,8 +231,7 @@ class _Labels(NamedTuple):
             said.i[is_negative], column[is_negative], cannot[is_negative], cannot[is_negative]
         )
         if memory is not None:
-            names = [_key(side, *divmod(int(key), n_classes)) for key in keys]
-            vocabulary, column_of = _with_memory(names, memory)
+            vocabulary, column_of = _with_memory(side.class_columns.names, memory)
             rows = side.n_samples + np.arange(len(column_of))
             says, denies = memory.role < 2, memory.role == 2
             row = np.append(row, rows[says])
@@ -280,20 +276,14 @@ class _Labels(NamedTuple):
         )  # fmt: skip
 
 
-def _key(side: SideInformation, vocabulary: int, class_code: int) -> tuple[str | None, Any]:
-    """What a class is called wherever it is met: its vocabulary (None: shared) and its name."""
-    name = None if vocabulary < 0 else str(side.vocabularies[vocabulary])
-    return name, side.classes[class_code]
-
-
-def _with_memory(names: list[tuple[str | None, Any]], memory: Memory) -> tuple[Ints, Ints]:
+def _with_memory(names: list[tuple[Any, Any]], memory: Memory) -> tuple[Ints, Ints]:
     """The vocabulary of every class, also of those that are only remembered; the classes of these.
 
     Python takes 1, 1.0 and True for one key; with its type a class is itself.
     """
     place = {(v, type(c), c): j for j, (v, c) in enumerate(names)}
     columns = [place.setdefault((v, type(c), c), len(place)) for v, c in memory.keys]
-    vocabularies: dict[str | None, int] = {}
+    vocabularies: dict[Any, int] = {}
     codes = [vocabularies.setdefault(v, len(vocabularies)) for v, _, _ in place]
     return np.array(codes, dtype=np.int64), np.array(columns, dtype=np.int64)
 

@@ -26,7 +26,7 @@ from sidelight.side import SideInformation
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-Key = tuple[str | None, Any]  # vocabulary (None: shared) and class
+Key = tuple[Any, Any]  # vocabulary (None: shared) and class
 
 
 class Groups(NamedTuple):
@@ -46,14 +46,8 @@ class Groups(NamedTuple):
         cls, side: SideInformation, strength: Strength, phi: "Shares", n_rows: float
     ) -> "Groups":
         """Of the label statements about some rows."""
-        said = side.statements
-        said = said.take(said.binding & said.is_class)
-        codes, column = np.unique(
-            np.stack([said.vocabulary, said.class_code]), axis=1, return_inverse=True
-        )
-        keys = tuple(
-            (None if v < 0 else str(side.vocabularies[v]), side.classes[c]) for v, c in codes.T
-        )
+        said, keys = side.canonical.take(side.canonical.is_class), tuple(side.class_columns.names)
+        column = side.class_columns.find(said.vocabulary, said.class_code)
         must = nats(side, said, strength.must, "side_weight", strength.per_label)
         cannot = nats(side, said, strength.cannot, "cannot_weight", strength.per_label)
         of_rows = phi.of_rows(said.i)

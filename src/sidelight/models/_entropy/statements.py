@@ -15,7 +15,7 @@ from scipy import sparse
 
 from sidelight.exceptions import SideInformationError
 from sidelight.models._entropy.search import Ties
-from sidelight.side import CANNOT, LABEL, SideInformation, Statements
+from sidelight.side import CANNOT, LABEL, Closure, SideInformation, Statements
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -82,7 +82,7 @@ def relation_graph(
     expand : bool
         Give every entailed pair a weight of its own, as in the paper, instead of the mean.
     """
-    said = _once(side.statements)
+    said = side.once
     if not len(said.kind):
         return Relation.none(side.n_samples)
     facts = _Facts.of(side, said)
@@ -91,19 +91,6 @@ def relation_graph(
     if expand:
         return _expanded(said, facts, strengths, scale)
     return _by_groups(said, facts, strengths, scale)
-
-
-def _once(said: Statements) -> Statements:
-    """The statements that bind two rows or a row and a class, each once, with its largest weight.
-
-    Sorted, so that their order does not change a bit of any sum.
-    """
-    said = said.take(said.binding & (said.i != said.j))
-    about = (said.class_code, said.vocabulary, said.j, said.i, said.kind)
-    said = said.take(np.lexsort((-said.weight, *about)))
-    about = (said.class_code, said.vocabulary, said.j, said.i, said.kind)
-    same = np.all([column[1:] == column[:-1] for column in about], axis=0)
-    return said.take(np.append(True, ~same)[: len(said.kind)])
 
 
 def stated_relation(side: SideInformation, strengths: Strengths, side_weight: float) -> Relation:
@@ -123,28 +110,26 @@ def stated_pairs(side: SideInformation) -> sparse.csr_array:
     first rows of two classes are apart. What follows from chains is left out, so that there are no
     more pairs than statements and pairs of classes.
     """
-    said = _once(side.statements)
-    by_class = said.is_class
-    n_codes = int(said.class_code.max(initial=0)) + 1
-    code = said.vocabulary * n_codes + said.class_code
-    has = said.kind == LABEL
-    classes, start = np.unique(code[has], return_index=True)
-    first = np.append(said.i[has][start], 0)
-    place = np.searchsorted(classes, code)
-    known = ~by_class | (np.append(classes, code.max(initial=0) + 1)[place] == code)
-    other = np.where(by_class, first[place], said.j)
-    value = said.signed_weight
-    keep = known & (said.i != other)
+    said = side.once
+    columns, has = side.class_columns, said.kind == LABEL
+    column = columns.find(said.vocabulary, said.class_code)
+    classes, start, place, n_rows = np.unique(
+        column[has], return_index=True, return_inverse=True, return_counts=True
+    )
+    first = np.full(len(columns) + 1, -1, dtype=np.int64)  # -1 where no row has the class
+    first[classes] = said.i[has][start]
+    other = np.where(said.is_class, first[column], said.j)
+    keep = (other >= 0) & (said.i != other)
+    mean = np.bincount(place, said.weight[has], minlength=len(classes)) / n_rows
     a, b = np.triu_indices(len(classes), 1)
-    differ = (classes[a] // n_codes == classes[b] // n_codes) & (first[a] != first[b])
+    first, vocabulary = first[classes], columns.group[classes]
+    differ = (vocabulary[a] == vocabulary[b]) & (first[a] != first[b])
     a, b = a[differ], b[differ]
-    n_rows = np.bincount(place[has], minlength=len(classes))
-    mean = np.bincount(place[has], said.weight[has], minlength=len(classes)) / n_rows
     return _symmetric(
         side.n_samples,
         np.concatenate([said.i[keep], first[a]]),
         np.concatenate([other[keep], first[b]]),
-        np.concatenate([value[keep], -np.sqrt(mean[a] * mean[b])]),
+        np.concatenate([said.signed_weight[keep], -np.sqrt(mean[a] * mean[b])]),
     )
 
 
@@ -184,7 +169,7 @@ class _Facts(NamedTuple):
     @classmethod
     def of(cls, side: SideInformation, said: Statements) -> "_Facts":
         closure = side.closure()
-        apart, weight = _apart(said, closure.groups, closure.labels)
+        apart, weight = _apart(said, closure)
         size = closure.sizes
         return cls(
             closure.groups,
@@ -227,42 +212,27 @@ class _Facts(NamedTuple):
         return i, j, pair
 
 
-def _apart(said: Statements, group: Ints, labels: Ints) -> tuple[Ints, Floats]:
+def _apart(said: Statements, closure: Closure) -> tuple[Ints, Floats]:
     """Pairs of groups that are apart, each once, and the mean weight of what parts them.
 
     Two groups with labels of one vocabulary are apart with weight 1: the weights of labels are in
-    the amounts of their rows. ``labels`` are the group, vocabulary and class of each label.
+    the amounts of their rows.
     """
     said = said.take(said.sign < 0)
-    n_groups = int(group.max()) + 1
-    one = group[said.i]
-    other = np.where(
-        said.is_pair,
-        group[said.j],
-        _group_of_class(labels, said.vocabulary, said.class_code),
-    )
+    group, n_groups = closure.groups, closure.n_groups
+    of_class = closure.group_of_class(said.vocabulary, said.class_code)
+    one, other = group[said.i], np.where(said.is_pair, group[said.j], of_class)
     keep = (other >= 0) & (one != other)
     keys = np.minimum(one, other)[keep] * n_groups + np.maximum(one, other)[keep]
     distinct, inverse = np.unique(keys, return_inverse=True)
     total = np.bincount(inverse, said.weight[keep], minlength=len(distinct))
     mean = total / np.bincount(inverse, minlength=len(distinct))
-    by_label = _label_keys(labels, n_groups)
+    by_label = _label_keys(closure.labels, n_groups)
     new = ~np.isin(distinct, by_label)
     keys = np.concatenate([by_label, distinct[new]])
     weights = np.concatenate([np.ones(len(by_label)), mean[new]])
     order = np.argsort(keys)
     return np.stack(np.divmod(keys[order], n_groups), axis=1), weights[order]
-
-
-def _group_of_class(labels: Ints, vocabulary: Ints, class_code: Ints) -> Ints:
-    """The group of rows that have each of these classes, −1 if no row has it."""
-    n_classes = int(max(labels[:, 2].max(initial=0), class_code.max(initial=0))) + 1
-    have = labels[:, 1] * n_classes + labels[:, 2]
-    wanted = vocabulary * n_classes + class_code
-    order = np.argsort(have, kind="stable")
-    place = np.searchsorted(have[order], wanted)
-    found = np.append(have[order], np.iinfo(np.int64).max)[place] == wanted
-    return np.where(found, np.append(labels[order, 0], -1)[place], -1)
 
 
 def _label_keys(labels: Ints, n_groups: int) -> Ints:

@@ -13,7 +13,7 @@ from scipy.special import betaln, gammaln, logsumexp, xlogy
 
 from sidelight._kernels import annotated as kernels
 from sidelight._kernels.beta import all_log_above
-from sidelight.side import SideInformation, Statements
+from sidelight.side import ClassColumns, SideInformation, Statements
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -72,26 +72,23 @@ class Annotations(NamedTuple):
 
         In data of at most so many rows every row counts as annotated.
         """
-        said = side.statements
-        said = said.take(said.binding)
-        # In one order, so that sums do not depend on the order in which people spoke.
-        said = said.take(np.lexsort(said.columns[::-1]))
+        said, columns = side.canonical, side.class_columns
         who = said.annotator % (len(side.annotators) + 1)  # code -1, not told, comes last
         is_pair = said.is_pair
         blocks = annotation_model == "sbm"
         loop = is_pair & (said.i == said.j)
         pair, label = is_pair & ~loop, ~is_pair
         tied = pair | label | (loop & blocks)
-        annotated = np.unique(np.concatenate([said.i[tied], said.j[pair]]))
+        annotated = said.take(tied).rows
         if side.n_samples <= every_row_up_to:
             annotated = np.arange(side.n_samples)
-        columns = _Columns.of(side, said.take(label), n_clusters)
+        alternatives = _alternatives(side, n_clusters)[columns.vocabulary]
         pairs = _Pairs.of(said.take(pair), annotated, np.where(blocks, -1, who[pair]))
-        labels = _Labels.of(said.take(label), annotated, columns, who[label], n_clusters)
+        labels = _Labels.of(said.take(label), annotated, columns, who[label], alternatives)
         constant, loops, layer_total = _self_pairs(said, loop, pair, who, annotated, side, blocks)
         given, log_p = _accuracies(side, accuracy)
         tallied = label if blocks else label | is_pair
-        chance = _chances(said.weight[pair], who[pair], labels, columns, len(given), n_clusters)
+        chance = _chances(said.weight[pair], who[pair], labels, alternatives, len(given))
         # A liar's must keeps rows apart, and one who guesses ties nothing.
         honest = np.where(given, np.sign(log_p[:, 0] - log_p[:, 1]), 1.0)
         tie = (np.sign(pairs.pull) * honest[who[pair]]).astype(np.int64)
@@ -110,10 +107,10 @@ class Annotations(NamedTuple):
             log_p,
             chance,
             *_annotator_tables(said.weight[tallied], who[tallied], given, chance),
-            columns.lead,
+            _clusters_of_columns(side, labels, n_clusters),
             columns.vocabulary,
             columns.class_code,
-            columns.lead_vocabulary,
+            side.leading_vocabulary,
             chunk_span,
             chunk_rows,
         )
@@ -166,36 +163,6 @@ class Annotations(NamedTuple):
         return np.argsort(number[:-1], kind="stable"), number
 
 
-class _Columns(NamedTuple):
-    """The classes that are spoken of, each once per vocabulary, and their clusters."""
-
-    vocabulary: Ints
-    class_code: Ints
-    lead: Ints
-    lead_vocabulary: int
-
-    @classmethod
-    def of(cls, side: SideInformation, said: Statements, n_clusters: int) -> "_Columns":
-        """In the leading vocabulary the heaviest classes have clusters, in their sorted order."""
-        n_classes = max(len(side.classes), 1)
-        keys, column = np.unique(said.vocabulary * n_classes + said.class_code, return_inverse=True)
-        vocabulary, class_code = np.divmod(keys, n_classes)
-        lead_vocabulary = side.leading_vocabulary
-        mass = np.bincount(column, said.weight * (said.sign > 0), minlength=len(keys))
-        of_lead = np.flatnonzero(vocabulary == lead_vocabulary)
-        heaviest = of_lead[np.argsort(-mass[of_lead], kind="stable")][:n_clusters]
-        # Classes with labels come first, since starts are seeded from these.
-        heaviest = heaviest[np.lexsort((heaviest, mass[heaviest] == 0))]
-        lead = np.full(len(keys), -1, dtype=np.int64)
-        lead[heaviest] = np.arange(len(heaviest))
-        return cls(vocabulary, class_code, lead, lead_vocabulary)
-
-    def alternatives(self, n_clusters: int) -> Ints:
-        """For each column how many wrong labels there are beside a right one."""
-        _, group, size = np.unique(self.vocabulary, return_inverse=True, return_counts=True)
-        return np.maximum(np.maximum(size[group], n_clusters) - 1, 1)
-
-
 class _Pairs(NamedTuple):
     a: Ints
     b: Ints
@@ -217,16 +184,33 @@ class _Labels(NamedTuple):
 
     @classmethod
     def of(
-        cls, said: Statements, annotated: Ints, columns: _Columns, who: Ints, n_clusters: int
+        cls, said: Statements, annotated: Ints, columns: ClassColumns, who: Ints, alternatives: Ints
     ) -> "_Labels":
-        base = int(said.class_code.max(initial=0)) + int(columns.class_code.max(initial=0)) + 1
-        keys = columns.vocabulary * base + columns.class_code
-        column = np.searchsorted(keys, said.vocabulary * base + said.class_code)
-        bonus = np.zeros(len(column))
-        if len(column):
-            bonus = said.weight * np.log(columns.alternatives(n_clusters)[column]) * (said.sign > 0)
+        column = columns.find(said.vocabulary, said.class_code)
+        bonus = said.weight * np.log(alternatives[column]) * (said.sign > 0)
         row = np.searchsorted(annotated, said.i)
         return cls(row, column, said.signed_weight, bonus, who)
+
+
+def _alternatives(side: SideInformation, n_clusters: int) -> Ints:
+    """For each vocabulary, shared last, how many wrong labels there are beside a right one."""
+    n_vocabularies = len(side.vocabularies) + 1
+    code = side.class_columns.vocabulary % n_vocabularies  # code -1, shared, comes last
+    sizes = np.bincount(code, minlength=n_vocabularies)
+    return np.maximum(np.maximum(sizes, n_clusters) - 1, 1)
+
+
+def _clusters_of_columns(side: SideInformation, labels: _Labels, n_clusters: int) -> Ints:
+    """In the leading vocabulary the heaviest classes have clusters, in their sorted order."""
+    vocabulary = side.class_columns.vocabulary
+    mass = np.bincount(labels.column, np.maximum(labels.pull, 0.0), minlength=len(vocabulary))
+    of_lead = np.flatnonzero(vocabulary == side.leading_vocabulary)
+    heaviest = of_lead[np.argsort(-mass[of_lead], kind="stable")][:n_clusters]
+    # Classes with labels come first, since starts are seeded from these.
+    heaviest = heaviest[np.lexsort((heaviest, mass[heaviest] == 0))]
+    lead = np.full(len(vocabulary), -1, dtype=np.int64)
+    lead[heaviest] = np.arange(len(heaviest))
+    return lead
 
 
 def _entries(pairs: _Pairs, labels: _Labels, tie: Ints, n_rows: int) -> Any:
@@ -298,13 +282,13 @@ def _accuracies(
 
 
 def _chances(
-    pair_weight: Floats, pair_who: Ints, labels: _Labels, columns: _Columns, n: int, n_clusters: int
+    pair_weight: Floats, pair_who: Ints, labels: _Labels, alternatives: Ints, n: int
 ) -> Floats:
     """How often each of n annotators would be right by guessing, the mean over their statements.
 
     A label is one of as many classes as its vocabulary has (of clusters, if these are more).
     """
-    n_choices = 1.0 + columns.alternatives(n_clusters)
+    n_choices = 1.0 + alternatives
     of_label = np.where(labels.pull > 0, 1.0 / n_choices[labels.column], CHANCE_OF_A_PAIR)
     chance = np.concatenate([np.full(len(pair_who), CHANCE_OF_A_PAIR), of_label])
     who = np.concatenate([pair_who, labels.who])
@@ -445,11 +429,7 @@ def weigh(
     np.add.at(tally, (who[binding], (~agrees[binding]).astype(int)), said.weight[binding])
     accuracy = annotations.accuracies(tally)
     odds = said.weight * np.log(accuracy / (1 - accuracy))[who]
-    sizes = [
-        len(np.unique(said.class_code[said.is_class & (said.vocabulary == v)]))
-        for v in (*range(len(side.vocabularies)), -1)
-    ]
-    alternatives = np.maximum(np.maximum(sizes, n_clusters) - 1, 1)
+    alternatives = _alternatives(side, n_clusters)
     support = log_density.copy()
     is_pair = binding & said.is_pair & (said.i != said.j)
     signed = said.sign * odds
