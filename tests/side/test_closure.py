@@ -1,4 +1,7 @@
+from itertools import product
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -116,6 +119,51 @@ def test_matching_breaks_ties_towards_the_lowest_and_leaves_strangers_unmatched(
         assert match_classes(side, np.tile(np.arange(n), n), n).tolist() == [list(range(n))]
     crossed = SideInformation.from_labels(["a", "a", "b", "b"])
     assert match_classes(crossed, [0, 1, 0, 1], 2).tolist() == [[0, 1]]
+
+
+def test_a_row_that_is_not_c_is_apart_from_rows_that_are_whichever_is_asked_first():
+    side = SideInformation.from_labels([None, "c", "c", None], vocabulary="v")
+    side += SideInformation.from_columns(
+        "not_label", [0, 3], class_=["c", "c"], vocabulary=["v", None], n_samples=4
+    )
+    closure = side.closure()
+    assert closure.apart([0, 1], [1, 0]).tolist() == [True, True]
+    assert closure.apart([0, 2], [2, 0]).tolist() == [True, True]
+    assert not closure.apart([3, 1, 0, 3], [1, 3, 3, 0]).any()  # "c" of another vocabulary
+
+
+def test_of_two_classes_with_equal_votes_for_a_cluster_the_lower_one_gets_it():
+    side = SideInformation.from_labels(["a", "b", "c"])
+    assert match_classes(side, [1, 1, 0], 2).tolist() == [[1, -1, 0]]
+    assert match_classes(side, [0, 1, 1], 2).tolist() == [[0, 1, -1]]
+
+
+def test_of_two_clusters_with_equal_votes_a_class_gets_the_lower_one():
+    side = SideInformation.from_labels(["b", "b", "a"])
+    assert match_classes(side, [0, 2, -1], 3).tolist() == [[-1, 0]]
+    assert match_classes(side, [2, 1, 0], 3).tolist() == [[0, 1]]
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (3, 2), (2, 3)])
+def test_ties_of_the_matching_go_to_low_classes_and_low_clusters(shape):
+    n_classes, n_clusters = shape
+    classes, clusters = np.indices(shape).reshape(2, -1)
+    options = product(range(-1, n_clusters), repeat=n_classes)
+    options = [o for o in options if len({k for k in o if k >= 0}) == sum(k >= 0 for k in o)]
+
+    def merit(matched, votes):
+        """The votes, then how low the clusters of low classes are; none is worse than any."""
+        kept = [k >= 0 and votes[c, k] for c, k in enumerate(matched)]
+        high = [k if kept[c] else n_clusters for c, k in enumerate(matched)]
+        return sum(kept), -sum((n_classes - c) * k for c, k in enumerate(high))
+
+    for votes in product((0, 1), repeat=n_classes * n_clusters):
+        side = SideInformation.from_columns(
+            "label", np.arange(len(votes)), class_=classes, weight=votes, n_samples=len(votes)
+        )
+        found = match_classes(side, clusters, n_clusters)[-1]
+        table = np.reshape(votes, shape)
+        assert merit(found, table) == max(merit(option, table) for option in options)
 
 
 def test_a_huge_weight_does_not_hide_the_other_labels():

@@ -70,8 +70,9 @@ def _preference(counts: NDArray[Any]) -> NDArray[np.float64]:
     the largest weight instead, one statement of weight 1e12 would hide what all others say.
     """
     n_classes, n_clusters = counts.shape
-    # A cluster without a row of the class is no better than none: as if it came after the last.
-    cluster = np.where(counts > 0, np.arange(n_clusters), n_clusters)
+    # Counted back from the end, so that a class without a cluster, which pays nothing, pays most. A
+    # cluster without a row of the class is no better than none.
+    cluster = np.where(counts > 0, np.arange(n_clusters) - n_clusters, 0)
     price = np.arange(n_classes, 0, -1.0)[:, None] * cluster
     gaps = np.diff(np.sort(counts, axis=None))
     largest = counts.max(initial=0)
