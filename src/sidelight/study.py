@@ -34,7 +34,7 @@ from sidelight.tables import (
 
 if TYPE_CHECKING:
     from sidelight.report import Evidence
-    from sidelight.results import ClusterResult
+    from sidelight.results import ClusterResult, Verdict
 
 __all__ = [
     "Answer",
@@ -390,6 +390,11 @@ class Answer:
         """Labels, names, verdict, objective and provenance of the fit."""
         result: ClusterResult = self.model.result_
         return result
+
+    @property
+    def verdict(self) -> "Verdict":
+        """What the fit says about every statement: kept or broken, and how probably wrong."""
+        return self.result.verdict
 
     @property
     def clusters(self) -> list[Cluster]:

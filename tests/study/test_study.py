@@ -86,6 +86,10 @@ def test_clusters_membership_confidence_and_suspects_agree(people):
     assert_array_equal(answer.membership.argmax(axis=1), answer.result.labels)
     assert_array_equal(answer.confidence, answer.membership.max(axis=1))
     assert np.flatnonzero(answer.suspect).tolist() == [1, 21]
+    assert (
+        np.flatnonzero(~answer.verdict.kept).tolist()
+        == np.flatnonzero(answer.verdict.error > 0.5).tolist()
+    )
     assert "p01 with p21 (must)" in answer.in_words()
     assert fit(people).membership is None
     assert "confidence" not in fit(people).columns()

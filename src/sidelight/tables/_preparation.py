@@ -17,8 +17,8 @@ SCALES = ("standard", "minmax", "none")
 FILLS = ("median", "mean")
 # More columns of zeros and ones than this drown all the others.
 _MAX_VALUES = 200
-# The sum of the squares of a million of them is a number still.
-_MAX_NUMBER = 1e150
+# The limit of models, here before scaling, which would overflow or hide the row.
+_MAX_NUMBER = 1e130
 _ADVICE = {
     "text": "Text: leave the column out (drop=), or give each value a column (one_hot=).",
     "ids": "Row ids: name the column with them (id=).",
