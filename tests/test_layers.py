@@ -8,7 +8,15 @@ import pytest
 import sidelight
 
 SOURCE = Path(sidelight.__file__).parent
-BASE = {"exceptions", "_random", "_work", "_reading", "_writing"}  # numpy and nothing else
+BASE = {
+    "exceptions",
+    "_formulas",
+    "_memory",
+    "_random",
+    "_reading",
+    "_work",
+    "_writing",
+}  # numpy and nothing else
 USES = {
     "_kernels": set(),
     "side": BASE,

@@ -473,7 +473,12 @@ class Answer:
         return nw.from_dict(columns, backend=backend).to_native()
 
     def write(
-        self, path: str | PathLike[str], *, prefix: str = "", overwrite: bool = False
+        self,
+        path: str | PathLike[str],
+        *,
+        prefix: str = "",
+        overwrite: bool = False,
+        keep_formulas: bool = False,
     ) -> None:
         """Write the table with the columns of the answer: see `sidelight.tables.Table.write`.
 
@@ -485,8 +490,12 @@ class Answer:
             Begins the names of the new columns.
         overwrite : bool
             Whether a file of that name may be replaced.
+        keep_formulas : bool
+            Whether texts that a spreadsheet would execute are written without quotes.
         """
-        self.table.write(Path(path), self.columns(prefix), overwrite=overwrite)
+        self.table.write(
+            Path(path), self.columns(prefix), overwrite=overwrite, keep_formulas=keep_formulas
+        )
 
     def write_page(
         self,

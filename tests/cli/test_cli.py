@@ -59,6 +59,7 @@ def test_a_typo_is_met_with_a_suggestion(shell):
     ("error", "code", "told"),
     [
         (OSError("no room"), 2, "sidelight: no room"),
+        (MemoryError("80 GB"), 2, "sidelight: there is not enough memory (80 GB)"),
         (KeyboardInterrupt(), 130, ""),
         (ZeroDivisionError("oops"), 3, "Traceback"),
     ],

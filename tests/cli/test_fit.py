@@ -255,3 +255,26 @@ def test_what_a_model_advises_is_on_the_screen(run, tmp_path):
     result = run("fit", path, "--labels", "known", "--out", out, *model)
     assert result.exit_code == 0, result.output
     assert "clusters for 2 labelled classes. If these are all there are" in result.output
+
+
+def test_a_class_that_a_spreadsheet_would_execute_is_written_in_quotes(
+    run, patients, tmp_path, short_enough
+):
+    known = tmp_path / "known.csv"
+    known.write_text("kind,i,class\nlabel,p000,=1+1\nlabel,p040,-x\nlabel,p080,mild\n")
+    for options, names in (
+        ((), {'"=1+1"', '"-x"', "mild"}),
+        (("--keep-formulas",), {"=1+1", "-x", "mild"}),
+    ):
+        out = tmp_path / "out.csv"
+        told = ("fit", patients, "--side", known, "--out", out, "--overwrite", *short_enough)
+        assert run(*told, *options).exit_code == 0
+        assert {row["cluster_name"] for row in rows_of(out)} == names
+
+
+def test_a_file_of_arrays_that_cannot_fit_is_a_sentence(shell, tmp_path, monkeypatch):
+    np.savez_compressed(tmp_path / "big.npz", X=np.zeros((100_000, 20)))
+    monkeypatch.setattr("sidelight._memory.available", lambda: 10**7)
+    told = ("--model", "BayesianMixture", "--out", tmp_path / "out.csv")
+    message = failed(shell, "fit", tmp_path / "big.npz", *told)
+    assert "big.npz needs 16.0 MB of memory, and 10.0 MB are free" in message

@@ -116,7 +116,7 @@ def test_other_encodings_and_formats_are_told(tmp_path):
     with pytest.raises(DataError, match="cannot be read as Parquet"):
         read_table(tmp_path / "no.parquet")
     (tmp_path / "no.npz").write_text("no")
-    with pytest.raises(DataError, match="no file of plain numpy arrays"):
+    with pytest.raises(DataError, match="not a file of plain numpy arrays"):
         read_table(tmp_path / "no.npz")
 
 

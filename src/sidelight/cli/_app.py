@@ -59,6 +59,14 @@ def main() -> None:
         told = in_options(error) if isinstance(error, SidelightError) else error
         typer.echo(f"sidelight: {told}", err=True)
         sys.exit(FAILED)
+    except MemoryError as error:
+        reason = f" ({error})" if str(error) else ""
+        typer.echo(
+            f"sidelight: there is not enough memory{reason}. Take fewer rows or columns, or a "
+            "larger machine.",
+            err=True,
+        )
+        sys.exit(FAILED)
     except Exception:
         traceback.print_exc()
         sys.exit(DEFECT)

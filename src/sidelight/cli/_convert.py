@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sidelight.cli._options import About, Id, Overwrite, Rows
+from sidelight.cli._options import About, Id, KeepFormulas, Overwrite, Rows
 
 
 class Format(StrEnum):
@@ -53,13 +53,7 @@ def convert(
     id: Id = None,
     rows: Rows = None,
     overwrite: Overwrite = False,
-    keep_formulas: Annotated[
-        bool,
-        typer.Option(
-            "--keep-formulas",
-            help="Write names that a spreadsheet would execute, such as =1+1, without quotes.",
-        ),
-    ] = False,
+    keep_formulas: KeepFormulas = False,
 ) -> None:
     """Turn a file of statements into another format.
 

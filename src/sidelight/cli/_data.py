@@ -71,7 +71,8 @@ def _list_all() -> None:
 
 
 def _write(loaded: "Dataset", path: Path, *, overwrite: bool) -> None:
-    """Columns row (the number), the features, class; texts as they are, numbers exactly."""
+    """Columns row (the number), the features, class; numbers exactly, formulas in quotes."""
+    from sidelight._formulas import quoted
     from sidelight._writing import replacing
 
     delimiters = {".csv": ",", ".tsv": "\t"}
@@ -84,7 +85,8 @@ def _write(loaded: "Dataset", path: Path, *, overwrite: bool) -> None:
         open(temporary, "x", encoding="utf-8", newline="") as file,
     ):
         writer = csv.writer(file, delimiter=delimiters[path.suffix.lower()], lineterminator="\n")
-        writer.writerow(["row", *names, "class"])
+        writer.writerow(["row", *map(quoted, map(str, names)), "class"])
         columns = [column.tolist() for column in X.T]
-        classes = loaded.class_names[loaded.y].tolist()
+        names = [quoted(str(name)) for name in loaded.class_names]
+        classes = [names[k] for k in loaded.y.tolist()]
         writer.writerows(zip(range(len(X)), *columns, classes, strict=True))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sidelight.cli._options import Id, Overwrite, Seed
+from sidelight.cli._options import Id, KeepFormulas, Overwrite, Seed
 from sidelight.exceptions import SidelightError
 
 
@@ -138,6 +138,7 @@ def fit(
         str, typer.Option(metavar="TEXT", help="Begins the names of the new columns.")
     ] = "",
     overwrite: Overwrite = False,
+    keep_formulas: KeepFormulas = False,
 ) -> None:
     """Cluster a table with the help of statements, and write it with its clusters.
 
@@ -174,7 +175,7 @@ def fit(
             progress=stages,
         )
         with stages.stage(f"writing {out}"):
-            answer.write(out, prefix=prefix, overwrite=overwrite)
+            answer.write(out, prefix=prefix, overwrite=overwrite, keep_formulas=keep_formulas)
         if report is not None:
             with stages.stage(f"writing {report}"):
                 answer.write_page(

@@ -24,4 +24,11 @@ Rows = Annotated[
 Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Replace files that are there already.")
 ]
+KeepFormulas = Annotated[
+    bool,
+    typer.Option(
+        "--keep-formulas",
+        help="Write texts that a spreadsheet would execute, such as =1+1, without quotes.",
+    ),
+]
 Seed = Annotated[int, typer.Option(metavar="N", help="Seed of everything random.")]

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sidelight._formulas import BEGINNINGS
+
 _LITERAL = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null")
 _LEADING_ZERO = re.compile(r"(?:^| )0[0-9]")
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 # A line break inside a cell is legal CSV but breaks every tool that counts lines, and a lone
 # surrogate is no UTF-8: such texts go into JSON quotes, where both are escaped.
 _UNSAFE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
-_FORMULA = tuple("=+-@\t\r")  # what a cell begins with that a spreadsheet executes
 _MAX_DIGITS = sys.int_info.default_max_str_digits
 
 
@@ -32,7 +33,7 @@ def to_cell(value: Any, *, keep_formulas: bool = False) -> str:
     if not isinstance(value, str):
         return json.dumps(value)
     plain = value.strip() == value != "" and value[0] != '"'
-    if not keep_formulas and value.startswith(_FORMULA):
+    if not keep_formulas and value.startswith(BEGINNINGS):
         plain = False
     if plain and not _LITERAL.fullmatch(value) and not _UNSAFE.search(value):
         return value

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sidelight import _reading
+from sidelight._reading import parquet_errors
 from sidelight.exceptions import DataError
 from sidelight.tables._columns import Column, Contents, check_header
 
@@ -23,14 +25,16 @@ def import_arrow() -> Any:
 
 def read_parquet(path: Path) -> Contents:
     arrow = import_arrow()
-    try:
-        with open(path, "rb") as file:
-            read = arrow.parquet.read_table(file)
-    except ValueError as error:  # pyarrow's error for anything that is no Parquet
-        raise DataError(f"{path} cannot be read as Parquet: {error}") from None
+    read = read_arrow(path, arrow)
     check_header(path, read.column_names)
-    columns = {name: _from_arrow(arrow, read[name]) for name in read.column_names}
+    with parquet_errors(path, DataError):  # some damage shows in the texts only
+        columns = {name: _from_arrow(arrow, read[name]) for name in read.column_names}
     return Contents(columns, read.num_rows)
+
+
+def read_arrow(path: Path, arrow: Any) -> Any:
+    """The Arrow table of a file."""
+    return _reading.read_parquet(path, arrow.parquet, DataError)
 
 
 def _from_arrow(arrow: Any, column: Any) -> Column:

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sidelight._formulas import BEGINNINGS, quoted
+from sidelight._reading import refuse_missing
 from sidelight._writing import replacing
 from sidelight.exceptions import DataError, UnusableColumnsError
 from sidelight.side._cells import from_cell
@@ -30,7 +32,7 @@ from sidelight.tables._columns import (
 )
 from sidelight.tables._frames import read_frame
 from sidelight.tables._h5ad import read_h5ad, write_h5ad
-from sidelight.tables._parquet import import_arrow, read_parquet
+from sidelight.tables._parquet import import_arrow, read_arrow, read_parquet
 from sidelight.tables._text import DELIMITERS, filled_rows, read_text
 
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
@@ -155,11 +157,17 @@ class Table:
         return [None if text is None else from_cell(text) for text in as_texts(cells)]
 
     def write(
-        self, path: str | Path, more: Mapping[str, Sequence[Any]], *, overwrite: bool = False
+        self,
+        path: str | Path,
+        more: Mapping[str, Sequence[Any]],
+        *,
+        overwrite: bool = False,
+        keep_formulas: bool = False,
     ) -> None:
         """Write the table with more columns, in its own row order, as .csv, .tsv or .parquet.
 
-        The cells of a text file are given back as they were, and so are the types of Parquet. A
+        The cells of a text file are given back as they were (but see ``keep_formulas``), and so
+        are the types of Parquet. A
         table that came from .h5ad may also be written as .h5ad: all that it held, and the further
         columns in ``obs``.
 
@@ -171,6 +179,10 @@ class Table:
             The further columns, by name: lists of texts, numbers or None.
         overwrite : bool
             Whether a file of that name may be replaced.
+        keep_formulas : bool
+            A text that a spreadsheet would execute (it begins with ``=``, ``+``, ``-``, ``@``, a
+            tab or a carriage return, and is no number) is put in quotes in .csv and .tsv, which
+            `read_table` takes off again. With True it is written as it is.
         """
         path = Path(path)
         check_output(path, self.path)
@@ -178,7 +190,8 @@ class Table:
         with replacing(path, overwrite=overwrite, error=DataError) as temporary:
             if path.suffix.lower() == ".parquet":
                 arrow = import_arrow()
-                arrow.parquet.write_table(self._arrow(arrow, more), temporary)
+                table = self._arrow(arrow, more)
+                arrow.parquet.write_table(table, temporary, write_page_checksum=True)
                 return
             if path.suffix.lower() == ".h5ad":
                 write_h5ad(self.path, more, temporary)
@@ -186,20 +199,31 @@ class Table:
             delimiter = DELIMITERS[path.suffix.lower()]
             with open(temporary, "x", encoding="utf-8", newline="") as file:
                 writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-                writer.writerow([*self.columns, *more])
-                added = map(list, zip(*more.values(), strict=True))
-                writer.writerows(map(add, self._rows(), added) if more else self._rows())
+                names = [*self.columns, *more]
+                writer.writerow(names if keep_formulas else map(quoted, names))
+                writer.writerows(self._rows(more, keep_formulas))
 
-    def _rows(self) -> Iterator[list[Any]]:
-        """The rows as they stand in a text file."""
+    def _rows(self, more: Mapping[str, Sequence[Any]], keep_formulas: bool) -> Iterator[list[Any]]:
+        """The rows as they stand in a text file, the further columns last."""
         if self.path.suffix.lower() in DELIMITERS:
-            return islice(filled_rows(self.path), 1, None)
-        return map(list, zip(*map(written, self.columns.values()), strict=True))
+            rows: Iterator[list[Any]] = islice(filled_rows(self.path), 1, None)
+        else:
+            rows = map(list, zip(*map(written, self.columns.values()), strict=True))
+        if more:
+            rows = map(add, rows, map(list, zip(*more.values(), strict=True)))
+        # Columns of numbers hold nothing that could be executed.
+        texts = [k for k, cells in enumerate(self.columns.values()) if isinstance(cells, list)]
+        texts += range(len(self.columns), len(self.columns) + len(more))
+        for row in rows:
+            for k in () if keep_formulas else texts:
+                if isinstance(row[k], str) and row[k].startswith(BEGINNINGS):
+                    row[k] = quoted(row[k])
+            yield row
 
     def _arrow(self, arrow: Any, more: Mapping[str, Sequence[Any]]) -> Any:
         """The table and the further columns as an Arrow table."""
         if self.path.suffix.lower() == ".parquet":
-            table = arrow.parquet.read_table(self.path)
+            table = read_arrow(self.path, arrow)
         else:
             table = arrow.table({name: arrow.array(cells) for name, cells in self.columns.items()})
         for name, values in more.items():
@@ -266,8 +290,7 @@ def read_table(path: str | Path, *, text: Sequence[str] = (), use_rep: str | Non
     suffix = path.suffix.lower()
     if suffix not in _SUFFIXES:
         raise DataError(f"{path} has no suffix that names a table: {', '.join(_SUFFIXES)}.")
-    if not path.is_file():
-        raise DataError(f"{path}: there is no such file.")
+    refuse_missing(path, DataError)
     if use_rep is not None and suffix != ".h5ad":
         raise DataError(f"{path}: representations (use_rep) are for .h5ad files; leave it out.")
     if suffix in DELIMITERS:

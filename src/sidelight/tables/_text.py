@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from sidelight._formulas import unquoted
+from sidelight._reading import long_cells, refuse_encoding
 from sidelight.exceptions import DataError
 from sidelight.tables._columns import MISSING, Column, Contents, check_header, listed, to_numbers
 
@@ -19,21 +21,18 @@ DELIMITERS = {".csv": ",", ".tsv": "\t"}
 def filled_rows(path: Path) -> Iterator[list[str]]:
     """The lines of a text table that hold anything, the column names first."""
     try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
+        with long_cells(), open(path, encoding="utf-8-sig", newline="") as file:
             rows = csv.reader(file, delimiter=DELIMITERS[path.suffix.lower()], strict=True)
             while piece := list(islice(rows, _PIECE)):
                 yield from compress(piece, map(str.strip, map("".join, piece)))
     except UnicodeDecodeError as error:
-        raise DataError(
-            f"{path} is no UTF-8 text (byte {error.start}); save it as UTF-8, in a spreadsheet as "
-            '"CSV UTF-8".'
-        ) from None
+        refuse_encoding(path, error, DataError)
     except csv.Error as error:
         raise DataError(f"{path}: {error}; a cell with a quote in it is put in quotes.") from None
 
 
 def read_text(path: Path, text: Sequence[str]) -> Contents:
-    names = [name.strip() for name in next(filled_rows(path), [])]
+    names = [unquoted(name.strip()) for name in next(filled_rows(path), [])]
     check_header(path, names)
     as_text = set(text)
     while True:
@@ -85,5 +84,5 @@ def _read_pieces(
 def _to_texts(cells: list[str], gaps: Sequence[str], seen: dict[str, str]) -> list[str | None]:
     """Cells as texts, None where one is missing; the same text is the same object."""
     distinct = dict.fromkeys(cells)
-    value = {c: None if c.lower() in gaps else seen.setdefault(c, c) for c in distinct}
+    value = {c: None if c.lower() in gaps else seen.setdefault(c, unquoted(c)) for c in distinct}
     return list(map(value.__getitem__, cells))
