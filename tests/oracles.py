@@ -125,3 +125,12 @@ def nearest_with_penalties(X, centers, entries, penalty):
         labels.append(int(np.argmin(cost)))
         costs.append(min(cost))
     return np.array(labels), np.array(costs)
+
+
+def pairwise_objective(unary, pairs, weight, labels):
+    """What rows cost by themselves, and the weights of broken pairs: > 0 must, < 0 cannot."""
+    objective = sum(unary[i, k] for i, k in enumerate(labels))
+    for (i, j), w in zip(pairs, weight, strict=True):
+        apart = labels[i] != labels[j]
+        objective += w * apart if w > 0 else -w * (not apart)
+    return objective

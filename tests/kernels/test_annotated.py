@@ -10,7 +10,8 @@ from oracles_annotated import annotated_objective
 from sidelight._kernels import annotated as kernels
 from sidelight._kernels import annotated_moves as moves
 from sidelight.blocks import as_blocks
-from sidelight.models._gaussian.search import Problem, _Search, kmeans, start_centers
+from sidelight.models._centers import plus_plus
+from sidelight.models._gaussian.search import Problem, _Search, kmeans, sums_of_squares
 from sidelight.models._gaussian.statements import Annotations
 from sidelight.side import SideInformation
 
@@ -73,7 +74,8 @@ class Case:
         self.options = {"annotation_model": annotation_model, "accuracy": accuracy}
         said = Annotations.of(self.side, 4, annotation_model, accuracy)
         problem = Problem.of(as_blocks(self.X), 4, covariance_type, said)
-        _, sse = kmeans(problem, start_centers(problem, [], 0, rng))
+        start = plus_plus(problem.rows, None, np.empty((0, 3)), 4, rng)
+        sse = sums_of_squares(problem, *kmeans(problem, start))
         self.problem = problem.with_model(variance_prior, sse)
         labels = rng.integers(4, size=n).astype(np.int32)
         labels[:8] = [0, 1, 2, 3] * 2
@@ -270,7 +272,7 @@ def test_kempe_chain_keeps_the_statements_that_hold():
     X = np.zeros((6, 1))
     side = SideInformation.from_pairs(must=[(0, 1)], cannot=[(1, 2), (2, 3)], n_samples=6)
     said = Annotations.of(side, 3, "bernoulli", None)
-    problem = Problem.of(as_blocks(X), 3, "spherical", said).with_model(1.0, np.ones((3, 1)))
+    problem = Problem.of(as_blocks(X), 3, "spherical", said).with_model(1.0, np.array([3.0]))
     search = _Search(problem, np.array([0, 0, 1, 0, 2, 2], dtype=np.int32), np.arange(4))
     scratch = search.scratch
 

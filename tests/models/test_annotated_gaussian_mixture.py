@@ -583,36 +583,22 @@ def test_bad_data_is_refused_with_a_way_out():
 # The search
 
 
-def test_crossover_keeps_the_clusters_that_carry_a_class():
+def test_clusters_that_carry_a_class_pair_with_themselves_in_a_crossover():
     X, truth = separated()
     side = SideInformation.from_labels(np.where(np.arange(60) < 30, truth, -1))
     said = Annotations.of(side, 4, "bernoulli", None)
     problem = steps.Problem.of(as_blocks(X), 4, "spherical", said)
-    means = np.arange(8.0).reshape(4, 2)
-    one = steps.Solution(truth, means, means, means[:, 0], 0.0, said.lead)
-    two = one._replace(means=means[[1, 0, 2, 3]] + 100)
-    child = steps.crossover(problem, one.means, two.means, np.random.default_rng(0))
-    kept = sum(bool((child[k] == parent.means[k]).all()) for k in range(4) for parent in (one, two))
-    assert kept >= 3  # all but the one that mutation moved
+    assert problem.free.tolist() == [3]
 
 
-def test_clones_are_removed_before_the_best_survive():
-    def solution(objective, counts):
-        nothing = np.zeros(0)
-        return steps.Solution(nothing, nothing, nothing, np.array(counts), objective, nothing)
-
-    population = [
-        solution(1, [2, 3]),
-        solution(5, [1, 4]),
-        solution(5, [4, 1]),
-        solution(5, [2, 3]),
-    ]
-    kept = steps.select(population, 3)
-    assert [(s.objective, s.counts.tolist()) for s in kept] == [
-        (5, [1, 4]),
-        (5, [2, 3]),
-        (1, [2, 3]),
-    ]
+def test_sums_of_squares_are_those_around_the_means_of_the_partition():
+    X, truth = separated()
+    said = Annotations.of(SideInformation.empty(len(X)), 3, "bernoulli", None)
+    by_hand = sum(((X[truth == k] - X[truth == k].mean(axis=0)) ** 2).sum(axis=0) for k in range(3))
+    rough = np.array([X[truth == k][0] for k in range(3)])
+    for kind, expected in (("diag", by_hand), ("spherical", by_hand.sum(keepdims=True))):
+        problem = steps.Problem.of(as_blocks(X), 3, kind, said)
+        assert_allclose(steps.sums_of_squares(problem, truth.astype(np.int32), rough), expected)
 
 
 def test_fit_warns_of_nothing_on_ordinary_data():

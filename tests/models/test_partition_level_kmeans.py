@@ -16,8 +16,9 @@ from oracles import partition_level_objective
 from sidelight import PartitionLevelKMeans, SideInformation
 from sidelight.blocks import as_blocks, threads
 from sidelight.exceptions import DataError, SideInformationError, UnsupportedStatementError
-from sidelight.models._centers import random_rows
-from sidelight.models._kmeans import run as steps
+from sidelight.models import _lloyd as steps
+from sidelight.models._centers import random_rows, spread
+from sidelight.models._kmeans import impurity
 from sidelight.models._kmeans.partition_level import _from_labels, _Plan, _start
 from sidelight.models._kmeans.statements import CannotLinks, LabelTable
 
@@ -56,16 +57,16 @@ def all_kinds(truth, seed=0, links=True):
 def problem_of(X, side, side_weight, weight=None):
     rows = as_blocks(X)
     said = LabelTable.of(side)
-    mean, _ = steps.spread(rows, weight)
+    mean, _ = spread(rows, weight)
     links = CannotLinks.of(side, rows, weight, said, mean)
-    return steps.Problem(rows, weight, said, side_weight, links)
+    return steps.Problem(rows, weight, impurity.Impurity(said, side_weight, links))
 
 
 def random_theta(problem, n_clusters, seed=0):
     rng = np.random.default_rng(seed)
     return steps.Theta(
         rng.normal(size=(n_clusters, problem.rows.n_features)),
-        rng.random((n_clusters, problem.said.n_columns)),
+        rng.random((n_clusters, problem.penalty.said.n_columns)),
     )
 
 
@@ -74,7 +75,7 @@ def value(problem, theta, labels):
     state = steps.State(labels.astype(np.int32), np.full(len(labels), np.inf))
     tally = steps.count(problem, labels, len(theta.centers))
     tally = steps.assign(problem, theta, state, tally)
-    return steps._objective(problem, theta, tally, state)
+    return steps.objective(problem, theta, tally, state)
 
 
 # The objective
@@ -138,7 +139,7 @@ def test_assignment_minimises_j_for_fixed_parameters():
     problem = problem_of(X, all_kinds(truth[:60], links=False), 2.0)
     theta = random_theta(problem, 4)
     state = steps.State.new(problem.rows)
-    best = steps._objective(problem, theta, steps.assign(problem, theta, state), state)
+    best = steps.objective(problem, theta, steps.assign(problem, theta, state), state)
     for i, k in product(range(60), range(4)):
         other = state.labels.copy()
         other[i] = k
@@ -179,7 +180,7 @@ def test_rows_skipped_by_bounds_change_nothing():
         if (labels == state.labels).all():
             break
         labels = state.labels.copy()
-        theta = steps.update(tally, theta)
+        theta = problem.penalty.update(tally, theta)
     assert run.n_iter == n_iter
     assert_array_equal(run.labels, labels)
     assert_allclose(run.theta.centers, theta.centers, rtol=1e-9)
@@ -198,17 +199,20 @@ def test_fall_of_j_by_relocation_is_the_recomputed_one(kind):
     labels = np.random.default_rng(3).integers(5, size=len(X)).astype(np.int32)
     state = steps.State(labels.copy(), np.full(len(X), np.inf))
     tally = steps.count(problem, labels, 5)
-    n_moved, after = steps._relocate(problem, tally, state)
+    links, no_theta = problem.penalty.links, None
+    n_moved, after = problem.penalty.sweep(problem, no_theta, tally, state)
     assert n_moved == (labels != state.labels).sum() > 0
     before = partition_level_objective(X, labels, side, 3.0, weight)
     expected = before - partition_level_objective(X, state.labels, side, 3.0, weight)
     again = steps.count(problem, state.labels, 5)
-    for moved, recomputed in zip(after[2:], again[2:], strict=True):
+    pairs = zip((*after[2:4], *after.side), (*again[2:4], *again.side), strict=True)
+    for moved, recomputed in pairs:
         assert_allclose(moved, recomputed, rtol=1e-9, atol=1e-9)
-    sums = (tally.sums - tally.counts[:, None] * problem.links.shift).T.copy()
-    fall, _ = steps.relocate(
-        *problem.links.for_kernel, 3.0, 0.0, labels[problem.links.rows].copy(), sums,
-        (sums**2).sum(axis=0), tally.counts.copy(), tally.number.copy(), tally.total.copy(),
+    sums = (tally.sums - tally.counts[:, None] * links.shift).T.copy()
+    number, total = tally.side
+    fall, _ = impurity.relocate(
+        *links.for_kernel, 3.0, 0.0, labels[links.rows].copy(), sums,
+        (sums**2).sum(axis=0), tally.counts.copy(), number.copy(), total.copy(),
     )  # fmt: skip
     assert_allclose(fall, expected, rtol=1e-9)
 
@@ -426,7 +430,7 @@ def test_seeds_are_the_means_of_the_labelled_classes():
     plan, rng = _Plan("seeded", 4, side, 300, 0.0), np.random.default_rng(0)
     first = _start(problem_of(X, side, 1.0), plan, 0, rng)
     assert_allclose(first.centers, [X[y == c].mean(axis=0) for c in range(4)])
-    assert_array_equal(first.profiles, np.eye(4))
+    assert_array_equal(first.side, np.eye(4))
 
 
 def test_later_seeds_are_labelled_rows():

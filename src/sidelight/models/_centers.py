@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sidelight._kernels import assign as kernels
-from sidelight.blocks import BLOCK_ROWS, Block, Blocks, CSRRows
+from sidelight.blocks import BLOCK_ROWS, Block, Blocks, CSRRows, RowEntries
+from sidelight.exceptions import DataError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -116,6 +117,21 @@ def random_rows(rows: Blocks, weight: Any, n_clusters: int, rng: np.random.Gener
     return as_dense(rows.take(np.array(drawn)))
 
 
+def class_centers(
+    rows: Blocks, row: Ints, of_class: Ints, weight: Floats, rng: np.random.Generator | None
+) -> Floats:
+    """A centre per class: the weighted mean of its rows or, with rng, one of them.
+
+    One entry per label, sorted by row; classes are 0, 1, … and each has a label of weight above 0.
+    """
+    n_classes = int(of_class.max(initial=-1)) + 1
+    if rng is None:
+        sums, counts = group_sums(rows, RowEntries(row, (of_class, weight)), n_classes)
+        return sums / counts[:, None]
+    drawn = [draw(weight * (of_class == k), rng.random(1))[0] for k in range(n_classes)]
+    return as_dense(rows.take(row[drawn]))
+
+
 def plus_plus(
     rows: Blocks, weight: Any, given: Floats, n_clusters: int, rng: np.random.Generator
 ) -> Floats:
@@ -185,3 +201,66 @@ def _sizes_in_block(
 ) -> tuple[Floats]:
     counted = labels if weight is None else labels[weight > 0]
     return (np.bincount(counted, minlength=n_clusters).astype(np.float64),)
+
+
+# What the rows add up to
+
+
+def group_sums(rows: Blocks, groups: RowEntries, n_groups: int) -> tuple[Floats, Floats]:
+    """Weighted sums and counts of groups of rows; groups: of each entry its group and weight."""
+    return rows.sum(_group_sums, (n_groups, rows.n_features), groups)
+
+
+def _group_sums(block: Block, shape: tuple[int, int], groups: RowEntries) -> tuple[Floats, Floats]:
+    n_groups, n_features = shape
+    group, weight = groups.values
+    pick = sparse.csr_array(
+        (weight, (group, groups.row)), shape=(n_groups, block.stop - block.start)
+    )
+    counts: Floats = np.bincount(group, weight, minlength=n_groups).astype(np.float64)
+    return as_dense(pick @ as_matrix(block.X, n_features)), counts
+
+
+def sums_by_label(
+    rows: Blocks, labels: Any, n_clusters: int, weight: Any = None
+) -> tuple[Floats, Floats]:
+    """Weighted sums and counts of the clusters; rows of label -1 are left out."""
+    return rows.sum(_sums_by_label, (n_clusters, rows.n_features), labels, weight)
+
+
+def _sums_by_label(
+    block: Block, shape: tuple[int, int], labels: NDArray[Any], weight: Floats | None
+) -> tuple[Floats, Floats]:
+    row = np.flatnonzero(labels >= 0)
+    weight = block_weight(weight, block)
+    return _group_sums(block, shape, RowEntries(row, (labels[row], weight[row])))
+
+
+def spread(rows: Blocks, weight: Any) -> tuple[Floats, float]:
+    """The mean row, and the mean squared deviation from it (0 for rows that are all alike)."""
+    first = rows.block(0).X
+    # Moments about a point among the rows: about the origin they would lose digits.
+    about = np.zeros(rows.n_features) if isinstance(first, CSRRows) else first.mean(axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        total, sums, squares = rows.sum(_moments, about.astype(np.float64), weight)
+        step = sums / total
+        mean = about + step
+        deviation = float(squares / total - step @ step)
+        rounding = 1e-28 * float(mean @ mean)  # of a mean of equal rows, squared
+    if not np.isfinite(deviation + rounding):
+        raise DataError(
+            "the values in X are too large: their squares overflow. Scale the data, for example "
+            "with sklearn.preprocessing.StandardScaler."
+        )
+    return mean, deviation if deviation > rounding else 0.0
+
+
+def _moments(block: Block, about: Floats, weight: Floats | None) -> tuple[Any, Floats, Any]:
+    w = block_weight(weight, block)
+    with np.errstate(over="ignore", invalid="ignore"):  # a worker has settings of its own
+        if isinstance(block.X, CSRRows):
+            data = block.X.data.astype(np.float64)
+            row_of = np.repeat(np.arange(len(w)), np.diff(block.X.indptr))
+            return w.sum(), w @ as_matrix(block.X, len(about)), w[row_of] @ data**2
+        away = block.X - about
+        return w.sum(), w @ away, w @ np.einsum("ij,ij->i", away, away)

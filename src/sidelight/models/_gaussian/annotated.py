@@ -55,8 +55,8 @@ from sidelight.models._fitting import Deadline, Task, warn_fewer_clusters
 from sidelight.models._gaussian.search import (
     EVERY_ROW_UP_TO,
     Found,
-    Plan,
     Problem,
+    Seeds,
     gaussians_of,
     polish,
     search,
@@ -70,6 +70,7 @@ from sidelight.models._naming import (
     number_of_clusters,
     numbered,
 )
+from sidelight.models._population import Plan
 from sidelight.side import SideInformation
 
 Floats = NDArray[np.float64]
@@ -307,7 +308,6 @@ class AnnotatedGaussianMixture(SideClusterer):
             self.n_init,
             self.n_generations,
             2 * self.n_init if self.population_size is None else self.population_size,
-            self.variance_prior,
             Deadline(np.inf if self.max_time is None else began + self.max_time),
             self.n_jobs,
         )
@@ -395,11 +395,13 @@ class AnnotatedGaussianMixture(SideClusterer):
         self,
         problem: Problem,
         plan: Plan,
-        seeds: list[tuple[Ints, Floats]],
+        seeds: Seeds,
         rng: np.random.Generator,
     ) -> Found:
         with Task.of_fit(self, self.n_generations + 1) as fit, one_blas_thread():
-            problem, found = search(problem, plan, seeds, rng, partial(fit.step, "generation"))
+            problem, found = search(
+                problem, plan, self.variance_prior, seeds, rng, partial(fit.step, "generation")
+            )
             if problem.annotations.is_silent:
                 found = polish(problem, found)
         return found
@@ -454,15 +456,14 @@ def _refuse_sparse(X: Any) -> None:
         )
 
 
-def _seeds(said: Annotations) -> list[tuple[Ints, Floats]]:
-    """For each class with a cluster and a label: the rows that carry it, and their weights."""
+def _seeds(said: Annotations) -> Seeds:
+    """The labels of the classes that have a cluster, numbered without gaps."""
     labels = said.said
-    seeds = []
-    for k in range(int(said.lead.max(initial=-1)) + 1):
-        here = (said.lead[labels.label_column] == k) & (labels.label_pull > 0)
-        if here.any():
-            seeds.append((said.annotated[labels.label_row[here]], labels.label_pull[here]))
-    return seeds
+    of_class = said.lead[labels.label_column]
+    used = np.flatnonzero((of_class >= 0) & (labels.label_pull > 0))
+    used = used[np.argsort(labels.label_row[used], kind="stable")]
+    _, number = np.unique(of_class[used], return_inverse=True)
+    return Seeds(said.annotated[labels.label_row[used]], number, labels.label_pull[used])
 
 
 def _name_clusters(

@@ -2,28 +2,27 @@
 
 A local search starts from a partition and only takes steps that raise the objective: annotated rows
 one by one, then whole chunklets and Kempe chains; rows without annotations all at once, each to its
-likeliest cluster (in small data they too are moved one by one). The hybrid genetic search
-(HG-means) breeds starts from good partitions: it pairs the centres of two parents, takes one of
-each pair, and moves one centre to a random row.
+likeliest cluster (in small data they too are moved one by one). The population of _population.py
+breeds starts from good partitions.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from sidelight._kernels import annotated as kernels
 from sidelight._kernels import annotated_moves as moves
 from sidelight._kernels.hard_gaussian import assign_likeliest
 from sidelight._work import count_work
-from sidelight.blocks import Block, Blocks, RowEntries, one_blas_thread, threads
-from sidelight.models._centers import Centers, as_dense, costliest, plus_plus
-from sidelight.models._fitting import Deadline, elsewhere, never
+from sidelight.blocks import Block, Blocks, RowEntries
+from sidelight.models import _lloyd as lloyd
+from sidelight.models._centers import Centers, as_dense, class_centers, plus_plus
+from sidelight.models._fitting import Deadline, never
 from sidelight.models._gaussian.statements import BETA, LONGEST_CHAIN, Annotations
+from sidelight.models._population import Plan, crossover, evolve, mutated
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -79,7 +78,7 @@ class Problem(NamedTuple):
         return self._replace(annotations=nobody, fixed=self.nothing_fixed, annotated=none)
 
     def with_model(self, variance_prior: float, sse: Floats) -> "Problem":
-        """The model whose variance prior is the pooled variance within the first start.
+        """The model whose variance prior is the pooled variance within the first start; sse: its.
 
         Where rows coincide it is a thousandth of the variance of all rows at least, so that a
         prior of zero does not make every other statement worthless.
@@ -87,7 +86,7 @@ class Problem(NamedTuple):
         overall = _overall_variance(self.rows, self.n_variances)
         level = float(overall.mean()) or 1.0
         width = self.rows.n_features // self.n_variances
-        pooled = sse.sum(axis=0) / (self.rows.n_samples * width)
+        pooled = sse / (self.rows.n_samples * width)
         said = self.annotations
         model = kernels.Model(
             float(width),
@@ -114,6 +113,11 @@ class Solution(NamedTuple):
     counts: Floats
     objective: float
     cluster_of: Ints
+
+    @property
+    def genes(self) -> Floats:
+        """What a child gets of it."""
+        return self.means
 
 
 class Found(NamedTuple):
@@ -191,46 +195,28 @@ def gaussians_of(means: Floats, variances: Floats) -> tuple[Floats, Floats, Floa
     return Centers.of(means).padded, np.ascontiguousarray(0.5 / variances), constant
 
 
-def nearest(problem: Problem, centers: Floats) -> tuple[Any, _Totals]:
-    """Every row to its nearest centre; an empty cluster starts at the row that is farthest off."""
-    rows, n_clusters = problem.rows, problem.n_clusters
-    none, labels, cost = rows.column(-1, np.int32), rows.column(-1, np.int32), rows.column(0.0)
-    held = np.zeros(n_clusters, dtype=bool)
-    totals = _look(problem, problem.nothing_fixed, none, _distances(centers), held, labels, cost)
-    if totals.counts.all():
-        return labels, totals
-    left = totals.counts.copy()
-    row, price = costliest(rows, cost, 2 * n_clusters)
-    farthest = iter(zip(row, labels[row], price, strict=True))
-    for k in np.flatnonzero(totals.counts == 0):
-        found = next(((r, h) for r, h, c in farthest if c > 0 and left[h] > 1), None)
-        if found is None:
-            break
-        left[found[1]] -= 1
-        labels[found[0]] = k
-    return labels, _totals_of(problem, labels, centers)
-
-
 def _totals_of(problem: Problem, labels: Any, centers: Floats) -> _Totals:
     """The sums of all rows around some centres, as they are labelled."""
     held = np.ones(problem.n_clusters, dtype=bool)
     return _look(problem, problem.nothing_fixed, labels, _distances(centers), held)
 
 
-def kmeans(problem: Problem, centers: Floats) -> tuple[Any, Floats]:
-    """Plain k-means from some centres: the labels, and sums of squares (K, 1 or d)."""
-    sse = np.inf
-    for _ in range(_KMEANS_ITERATIONS):
-        labels, totals = nearest(problem, centers)
-        steps = totals.sums / np.maximum(totals.counts, 1.0)[:, None]
-        before, sse = sse, float(totals.squares.sum() - (totals.counts @ steps**2).sum())
-        if sse >= before * (1 - _KMEANS_FALL) or sse <= 0.0:
-            break
-        centers = centers + steps
-    within = totals.counts[:, None] * steps**2
+def kmeans(problem: Problem, centers: Floats, max_iter: int = _KMEANS_ITERATIONS) -> Any:
+    """Labels by plain k-means from some centres, and the centres that gave them."""
+    labels, theta = lloyd.rough_partition(
+        lloyd.Problem(problem.rows), lloyd.Theta(centers), max_iter, _KMEANS_FALL
+    )
+    return labels, theta.centers
+
+
+def sums_of_squares(problem: Problem, labels: Any, centers: Floats) -> Floats:
+    """The sums of squares of a partition around its means, (1 or d); centers: not far from them."""
+    totals = _totals_of(problem, labels, centers)
+    steps = totals.sums / np.maximum(totals.counts, 1.0)[:, None]
+    within = totals.counts @ steps**2
     if problem.n_variances == 1:
-        within = within.sum(axis=1, keepdims=True)
-    return labels, np.maximum(totals.squares - within, 0.0)
+        within = within.sum(keepdims=True)
+    return np.maximum(totals.squares.sum(axis=0) - within, 0.0)
 
 
 def _overall_variance(rows: Blocks, n_variances: int) -> Floats:
@@ -440,15 +426,9 @@ def improve(
 ) -> Solution:
     """A local search from a partition; ``order`` is that of the annotated rows in a sweep.
 
-    It may end as soon as it comes to a partition that is ``known``: see `signatures`.
+    It may end as soon as it comes to a partition that is ``known`` by its signature.
     """
     return _Search(problem, labels.copy(), order).run(deadline, known)
-
-
-def signatures(n_clusters: int, solutions: Sequence[Solution] = ()) -> Floats:
-    """What clones have in common: the objective and the sizes, in ascending order (P, 1 + K)."""
-    rows = [np.append(s.objective, np.sort(s.counts)) for s in solutions]
-    return np.array(rows).reshape(len(rows), 1 + n_clusters)
 
 
 def polish(problem: Problem, found: Found) -> Found:
@@ -478,119 +458,52 @@ def polish(problem: Problem, found: Found) -> Found:
 # The population
 
 
-def start_centers(
-    problem: Problem, seeds: Sequence[tuple[Ints, Floats]], number: int, rng: np.random.Generator
-) -> Floats:
-    """Centres of one start: k-means++, after one centre per labelled class.
+class Seeds(NamedTuple):
+    """Labels of classes that have a cluster, sorted by row: row, class (0, 1, …) and weight."""
 
-    seeds: for each class the rows that carry its label, and their weights. The first start takes
-    their mean, the others one of them.
-    """
-    given = np.empty((0, problem.rows.n_features))
-    if seeds:
-        parts = []
-        for rows, weight in seeds:
-            if number == 0:
-                parts.append(weight @ as_dense(problem.rows.take(rows)) / weight.sum())
-            else:
-                drawn = np.searchsorted(np.cumsum(weight), rng.random() * weight.sum())
-                parts.append(as_dense(problem.rows.take(rows[[min(drawn, len(rows) - 1)]]))[0])
-        given = np.array(parts)
-    return plus_plus(problem.rows, None, given, problem.n_clusters, rng)
-
-
-def crossover(problem: Problem, one: Floats, two: Floats, rng: np.random.Generator) -> Floats:
-    """Centres of a child: of each matched pair of means one, and one of all moved to a random row.
-
-    Clusters that carry a class of the leading vocabulary match themselves.
-    """
-    free = problem.free
-    partner = np.arange(problem.n_clusters)
-    if len(free):
-        apart = ((one[free, None] - two[free]) ** 2).sum(axis=2)
-        _, matched = linear_sum_assignment(apart)
-        partner[free] = free[matched]
-    first = rng.random(problem.n_clusters) < 0.5
-    centers = np.where(first[:, None], one, two[partner])
-    removed = rng.integers(problem.n_clusters)
-    row = rng.integers(problem.rows.n_samples, size=1)
-    centers[removed] = as_dense(problem.rows.take(row))[0]
-    return centers
-
-
-def select(population: Sequence[Solution], size: int) -> list[Solution]:
-    """The best solutions, without clones (equal objective and sizes); the older one on a tie."""
-    ranked = sorted(population, key=lambda s: -s.objective)
-    kept: list[Solution] = []
-    for solution in ranked:
-        sizes = np.sort(solution.counts)
-        near = 1e-9 * (1.0 + abs(solution.objective))
-        clone = any(
-            abs(other.objective - solution.objective) <= near
-            and np.array_equal(np.sort(other.counts), sizes)
-            for other in kept
-        )
-        if not clone:
-            kept.append(solution)
-        if len(kept) == size:
-            break
-    return kept
-
-
-class Plan(NamedTuple):
-    """How long to search: n_init starts, then generations of population_size - n_init children."""
-
-    n_init: int
-    n_generations: int
-    population_size: int
-    variance_prior: float
-    deadline: Deadline
-    n_jobs: int | None
-
-
-def search(
-    problem: Problem,
-    plan: Plan,
-    seeds: Sequence[tuple[Ints, Floats]],
-    rng: np.random.Generator,
-    each_generation: Callable[[], bool] = never,
-) -> tuple[Problem, Found]:
-    """Starts, then generations; every draw is made before its generation starts.
-
-    So the answer does not depend on who finishes first. ``each_generation`` is called after each
-    generation, and says whether to stop.
-    """
-    first = kmeans(problem, start_centers(problem, seeds, 0, rng.spawn(1)[0]))
-    problem = problem.with_model(plan.variance_prior, first[1])
-    members = _Members(problem, plan, seeds)
-    # The first start is labelled already.
-    starts = [(n, None if n else first[0], child) for n, child in enumerate(rng.spawn(plan.n_init))]
-    population = select(members.made_by(_start, starts, at_least=1), plan.n_init)
-    history = [population[0].objective]
-    stop = each_generation()
-    for _ in range(plan.n_generations):
-        if stop or time.monotonic() >= plan.deadline:
-            break
-        n_children = plan.population_size - plan.n_init
-        parents = rng.integers(len(population), size=(n_children, 2))
-        known = signatures(problem.n_clusters, population)
-        breeds = [
-            (population[a].means, population[b].means, known, child)
-            for (a, b), child in zip(parents, rng.spawn(n_children), strict=True)
-        ]
-        population = select(population + members.made_by(_breed, breeds), plan.n_init)
-        history.append(population[0].objective)
-        stop = each_generation()
-    best = population[0]
-    scores = np.array([s.objective for s in population])
-    return problem, Found(best, scores, best.objective, history, len(history))
+    row: Ints
+    of_class: Ints
+    weight: Floats
 
 
 class _How(NamedTuple):
     """What all members of the population are made with."""
 
-    plan: Plan
-    seeds: Sequence[tuple[Ints, Floats]]
+    seeds: Seeds
+    deadline: Deadline
+
+
+def start_centers(problem: Problem, seeds: Seeds, number: int, rng: np.random.Generator) -> Floats:
+    """Centres of one start: one per labelled class, then k-means++.
+
+    The first start takes the mean of the rows of a class, the others one of them.
+    """
+    given = np.empty((0, problem.rows.n_features))
+    if len(seeds.row):
+        given = class_centers(problem.rows, *seeds, rng if number else None)
+    return plus_plus(problem.rows, None, given, problem.n_clusters, rng)
+
+
+def search(
+    problem: Problem,
+    plan: Plan,
+    variance_prior: float,
+    seeds: Seeds,
+    rng: np.random.Generator,
+    each_generation: Callable[[], bool] = never,
+) -> tuple[Problem, Found]:
+    """The first start, which gives the model its variance prior; then the population."""
+    labels, centers = kmeans(problem, start_centers(problem, seeds, 0, rng.spawn(1)[0]))
+    problem = problem.with_model(variance_prior, sums_of_squares(problem, labels, centers))
+    # The first start is labelled already.
+    starts = [(n, None if n else labels, child) for n, child in enumerate(rng.spawn(plan.n_init))]
+    evolved = evolve(
+        problem, _How(seeds, plan.deadline), plan, start=_start, starts=starts, breed=_breed,
+        rng=rng, each_generation=each_generation,
+    )  # fmt: skip
+    best = evolved.population[0]
+    scores = np.array([s.objective for s in evolved.population])
+    return problem, Found(best, scores, best.objective, evolved.history, len(evolved.history))
 
 
 def _start(
@@ -598,61 +511,17 @@ def _start(
 ) -> Solution:
     """A member from the beginning; its labels may be known already."""
     if labels is None:
-        labels = kmeans(problem, start_centers(problem, how.seeds, number, rng))[0]
+        labels, _ = kmeans(problem, start_centers(problem, how.seeds, number, rng))
     order = rng.permutation(len(problem.annotations.annotated))
-    return improve(problem, labels, order, signatures(problem.n_clusters), how.plan.deadline)
+    nothing_known = np.empty((0, 1 + problem.n_clusters))
+    return improve(problem, labels, order, nothing_known, how.deadline)
 
 
 def _breed(
     problem: Problem, how: _How, one: Floats, two: Floats, known: Floats, rng: np.random.Generator
 ) -> Solution:
-    """A child of two parents, whose means are given."""
-    labels = nearest(problem, crossover(problem, one, two, rng))[0]
+    """A child of two parents, whose means are given; a class of the leading vocabulary stays."""
+    centers = mutated(problem.rows, crossover(one, two, problem.free, rng), rng)
+    labels, _ = kmeans(problem, centers, max_iter=1)
     order = rng.permutation(len(problem.annotations.annotated))
-    return improve(problem, labels, order, known, how.plan.deadline)
-
-
-class _Job(NamedTuple):
-    """A member to come; ``in_any_case``: also when the time is over."""
-
-    make: Callable[..., Solution]
-    told: tuple[Any, ...]
-    in_any_case: bool
-
-
-def _member(problem: Problem, how: _How, job: _Job) -> Solution | None:
-    if not job.in_any_case and time.monotonic() >= how.plan.deadline:
-        return None
-    return job.make(problem, how, *job.told)
-
-
-class _Members:
-    """Where members are made: on the workers of a cluster, in threads, or one after the other."""
-
-    def __init__(self, problem: Problem, plan: Plan, seeds: Sequence[tuple[Ints, Floats]]) -> None:
-        self._problem, self._how = problem, _How(plan, seeds)
-        most_at_once = max(plan.n_init, plan.population_size - plan.n_init)
-        self._there = elsewhere(problem, self._how, most_at_once)
-
-    def made_by(
-        self, make: Callable[..., Solution], told: Sequence[tuple[Any, ...]], at_least: int = 0
-    ) -> list[Solution]:
-        """``make(problem, how, *told)`` of each, in their order, but for those out of time."""
-        jobs = [_Job(make, job, number < at_least) for number, job in enumerate(told)]
-        if self._there is not None and len(jobs) > 1:
-            found = self._there.run(_member, jobs)
-        elif effective_n_jobs(self._how.plan.n_jobs) == 1:
-            found = [_member(self._problem, self._how, job) for job in jobs]
-        else:
-            found = self._in_threads(jobs)
-        return [solution for solution in found if solution is not None]
-
-    def _in_threads(self, jobs: Sequence[_Job]) -> list[Solution | None]:
-        def alone(job: _Job) -> Solution | None:
-            with threads(1):
-                return _member(self._problem, self._how, job)
-
-        # The limit on BLAS is set once around all threads: each would put back the other's.
-        with one_blas_thread():
-            run = Parallel(n_jobs=self._how.plan.n_jobs, prefer="threads")
-            return list(run(delayed(alone)(job) for job in jobs))
+    return improve(problem, labels, order, known, how.deadline)

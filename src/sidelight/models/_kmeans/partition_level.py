@@ -44,10 +44,16 @@ from sidelight._validation import (
     check_x,
     prepare,
 )
-from sidelight.blocks import RowEntries, as_blocks, is_dask, one_blas_thread
+from sidelight.blocks import as_blocks, is_dask, one_blas_thread
 from sidelight.exceptions import DataError
 from sidelight.models._base import SideClusterer
-from sidelight.models._centers import as_dense, cluster_sizes, draw, plus_plus, random_rows
+from sidelight.models._centers import (
+    class_centers,
+    cluster_sizes,
+    plus_plus,
+    random_rows,
+    spread,
+)
 from sidelight.models._fitting import (
     best_of_starts,
     given_labels,
@@ -57,19 +63,9 @@ from sidelight.models._fitting import (
     warn_fewer_clusters,
     warn_not_converged,
 )
-from sidelight.models._kmeans.run import (
-    Problem,
-    Run,
-    State,
-    Theta,
-    assign,
-    count,
-    group_sums,
-    iterate,
-    spread,
-    update,
-)
+from sidelight.models._kmeans.impurity import Impurity
 from sidelight.models._kmeans.statements import CannotLinks, LabelTable
+from sidelight.models._lloyd import Problem, Run, State, Theta, assign, count, iterate
 from sidelight.models._naming import name_clusters, number_of_clusters
 from sidelight.side import SideInformation
 
@@ -267,13 +263,8 @@ class PartitionLevelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Si
         n_clusters = number_of_clusters(self.n_clusters, rows.n_samples, side)
         mean, deviation = spread(rows, weight)
         unit = deviation if self.weight_units == "relative" and deviation > 0 else 1.0
-        problem = Problem(
-            rows,
-            weight,
-            said,
-            self.side_weight * unit,
-            CannotLinks.of(side, rows, weight, said, mean),
-        )
+        links = CannotLinks.of(side, rows, weight, said, mean)
+        problem = Problem(rows, weight, Impurity(said, self.side_weight * unit, links))
         plan = _Plan(self.init, n_clusters, side, self.max_iter, 1e-14 * (deviation or 1.0))
         starts = list(enumerate(np.random.default_rng(seed).spawn(n_starts(self))))
         with one_blas_thread():
@@ -300,8 +291,7 @@ class PartitionLevelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Si
         check_is_fitted(self)
         rows = as_blocks(check_x(self, X, reset=False))
         state = State.new(rows)
-        theta = Theta(self.cluster_centers_, np.zeros((self.n_clusters_, 0)))
-        assign(Problem.of_rows(rows), theta, state)
+        assign(Problem(rows), Theta(self.cluster_centers_), state)
         return state.labels
 
     def transform(self, X: Any) -> Any:
@@ -344,14 +334,14 @@ class PartitionLevelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Si
         number = np.full(n_clusters, -1, dtype=np.int32)
         number[order] = np.arange(len(order))
         self.cluster_centers_ = run.theta.centers[order]
-        self.class_profiles_ = run.theta.profiles[order]
-        self.class_columns_ = problem.said.column_names
-        self.side_weight_ = problem.side_weight
+        self.class_profiles_ = run.theta.side[order]
+        self.class_columns_ = problem.penalty.said.column_names
+        self.side_weight_ = problem.penalty.side_weight
         labels = problem.rows.relabelled(run.labels, number)
         return self._publish(labels, naming, run, side, seed)
 
 
-# Where a start may begin. One run is in _partition_level_run.py.
+# Where a start may begin. The loop is in _lloyd.py, what statements cost in impurity.py.
 
 
 class _Plan(NamedTuple):
@@ -378,7 +368,7 @@ def _run_start(
 def _start(problem: Problem, plan: _Plan, number: int, rng: np.random.Generator) -> Theta:
     """The place where a start begins, by its number."""
     init = plan.init
-    rows, n_clusters, n_columns = problem.rows, plan.n_clusters, problem.said.n_columns
+    rows, n_clusters, n_columns = problem.rows, plan.n_clusters, problem.penalty.said.n_columns
     given = Theta(np.empty((0, rows.n_features)), np.empty((0, n_columns)))
     if not isinstance(init, str):
         given = _given_start(init, problem, n_clusters)
@@ -388,7 +378,7 @@ def _start(problem: Problem, plan: _Plan, number: int, rng: np.random.Generator)
         centers = random_rows(rows, problem.weight, n_clusters, rng)
         given = Theta(centers, np.zeros((len(centers), n_columns)))
     profiles = np.zeros((n_clusters, n_columns))
-    profiles[: len(given.profiles)] = given.profiles
+    profiles[: len(given.side)] = given.side
     return Theta(plus_plus(rows, problem.weight, given.centers, n_clusters, rng), profiles)
 
 
@@ -400,7 +390,7 @@ def _seeds(
     without_labels: Theta,
 ) -> Theta:
     """One start per labelled class: the mean of its labels or, with rng, one of its rows."""
-    said, rows = problem.said, problem.rows
+    said = problem.penalty.said
     of_lead = side.class_columns.vocabulary == side.leading_vocabulary
     row, weight = said.row_of_entry, said.weight.copy()
     if problem.weight is not None:
@@ -418,12 +408,7 @@ def _seeds(
     seed = position[said.entry]
     used = positive & (seed >= 0)
     seed, row, weight = seed[used], row[used], weight[used]
-    if rng is not None:
-        drawn = [draw(weight * (seed == k), rng.random(1))[0] for k in range(len(chosen))]
-        return Theta(as_dense(rows.take(row[drawn])), profiles)
-
-    sums, counts = group_sums(rows, RowEntries(row, (seed, weight)), len(chosen))
-    return Theta(sums / counts[:, None], profiles)
+    return Theta(class_centers(problem.rows, row, seed, weight, rng), profiles)
 
 
 def _given_start(init: Any, problem: Problem, n_clusters: int) -> Theta:
@@ -432,11 +417,11 @@ def _given_start(init: Any, problem: Problem, n_clusters: int) -> Theta:
     if is_model(init):
         check_is_fitted(init, "cluster_centers_")
         centers = np.asarray(init.cluster_centers_, dtype=np.float64)
-        profiles = np.zeros((len(centers), problem.said.n_columns))
+        profiles = np.zeros((len(centers), problem.penalty.said.n_columns))
         # True, 1 and 1.0 are different classes, and the same key without their types.
         columns = getattr(init, "class_columns_", [])
         known = {(v, type(name), name): c for c, (v, name) in enumerate(columns)}
-        for c, (v, name) in enumerate(problem.said.column_names):
+        for c, (v, name) in enumerate(problem.penalty.said.column_names):
             if (v, type(name), name) in known:
                 profiles[:, c] = init.class_profiles_[:, known[v, type(name), name]]
         theta = Theta(centers, profiles)
@@ -445,7 +430,7 @@ def _given_start(init: Any, problem: Problem, n_clusters: int) -> Theta:
         if given.shape == (n_samples,) and given.dtype.kind in "iu":
             return _from_labels(given_labels(given, n_samples, n_clusters), problem, n_clusters)
         centers = np.array(given, dtype=np.float64)
-        theta = Theta(centers, np.zeros((len(centers), problem.said.n_columns)))
+        theta = Theta(centers, np.zeros((len(centers), problem.penalty.said.n_columns)))
     if theta.centers.ndim != 2 or theta.centers.shape[1] != n_features:
         raise DataError(
             f"init has shape {theta.centers.shape}; give centres of shape ({n_clusters}, "
@@ -462,7 +447,6 @@ def _given_start(init: Any, problem: Problem, n_clusters: int) -> Theta:
 def _from_labels(labels: NDArray[Any], problem: Problem, n_clusters: int) -> Theta:
     """The means of a partition; clusters without rows are left out."""
     tally = count(problem, problem.rows.given(labels), n_clusters)
-    zero = Theta(np.zeros_like(tally.sums), np.zeros_like(tally.number))
+    theta = problem.penalty.update(tally, Theta(np.zeros_like(tally.sums)))
     present = tally.counts > 0
-    theta = update(tally, zero)
-    return Theta(theta.centers[present], theta.profiles[present])
+    return Theta(theta.centers[present], theta.side[present])

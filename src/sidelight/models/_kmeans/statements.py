@@ -60,18 +60,6 @@ class LabelTable(NamedTuple):
         """The row of each entry, ascending."""
         return np.repeat(self.stated, np.diff(self.span))
 
-    def within(self, start: int, stop: int) -> "LabelTable":
-        """The statements about some rows, counted from the first of them."""
-        a, b = np.searchsorted(self.stated, (start, stop))
-        span = self.span[a : b + 1]
-        entries = slice(span[0], span[-1])
-        return self._replace(
-            stated=self.stated[a:b] - start,
-            span=span - span[0],
-            entry=self.entry[entries],
-            weight=self.weight[entries],
-        )
-
     def over_vocabulary(self, table: Floats) -> Floats:
         """The sums over the columns of each vocabulary, standing in every one of its columns."""
         if not self.n_columns:

@@ -1,0 +1,41 @@
+"""Iterated conditional modes: rows with must- and cannot-links, moved one by one."""
+
+import numpy as np
+
+from sidelight._kernels._jit import jit
+
+
+@jit
+def icm_sweep(unary, partner, weight, span, order, tolerance, labels):
+    """Move each row, in the given order, to its cheapest cluster. labels: IN/OUT.
+
+    Minimises  sum_i unary[i, labels[i]] + sum of the weights of the broken pairs, each pair once.
+    unary (m, K) is what a row costs in each cluster by itself. Row i has the pairs
+    span[i]:span[i + 1], which stand at both of their ends: a weight above 0 is a must-link, one
+    below 0 a cannot-link; a pair of a row and itself never changes anything. A row leaves its
+    cluster only if that saves more than tolerance, and then for the lowest of the cheapest
+    clusters; the others' labels are in force while it is decided, so no move raises the sum.
+    Returns (the change of the sum, the number of moves).
+    """
+    n_clusters = unary.shape[1]
+    cost = np.empty(n_clusters)
+    change = 0.0
+    n_moves = 0
+    for i in order:
+        for k in range(n_clusters):
+            cost[k] = unary[i, k]
+        # A must-link is broken everywhere but where its other end is, a cannot-link only there:
+        # but for what is the same in all clusters, both are minus the weight there.
+        for t in range(span[i], span[i + 1]):
+            if partner[t] != i:
+                cost[labels[partner[t]]] -= weight[t]
+        own = labels[i]
+        best = 0
+        for k in range(1, n_clusters):
+            if cost[k] < cost[best]:
+                best = k
+        if cost[best] < cost[own] - tolerance:
+            change += cost[best] - cost[own]
+            labels[i] = best
+            n_moves += 1
+    return change, n_moves

@@ -1,0 +1,448 @@
+"""The k-means loop over blocks of rows: assign, update, start empty clusters again.
+
+Minimises  J = sum_i w_i (|x_i - m_k(i)|² + sum of weight × price of the entries of row i)
+               + what the `Penalty` adds
+
+A model that is k-means and something more is a `Penalty`: which rows pay, what, and how. Without
+one it is k-means. The loop never sees the rows, only `blocks`; what it keeps per row are columns.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight._kernels import assign as kernels
+from sidelight._kernels.hard_gaussian import densities
+from sidelight.blocks import Block, Blocks, CSRRows, RowEntries, as_blocks
+from sidelight.models._centers import (
+    Centers,
+    as_matrix,
+    block_weight,
+    cluster_sizes,
+    costliest,
+    group_sums,
+    sums_by_label,
+)
+from sidelight.models._fitting import never
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_NO_ROWS = np.empty(0, dtype=np.int64)
+
+
+class Entries(NamedTuple):
+    """What is said about some rows: row stated[p] has the entries span[p]:span[p + 1].
+
+    An entry is a row of the table of prices and a weight. ``stated`` ascends.
+    """
+
+    stated: Ints
+    span: Ints
+    entry: Ints
+    weight: Floats
+
+    @classmethod
+    def none(cls) -> "Entries":
+        """Nothing is said."""
+        return cls(_NO_ROWS, np.zeros(1, dtype=np.int64), _NO_ROWS, np.empty(0))
+
+    @classmethod
+    def of(cls, row: Ints, entry: Ints, weight: Floats) -> "Entries":
+        """From one entry after the other, sorted by row."""
+        stated, first = np.unique(row, return_index=True)
+        return cls(stated, np.append(first, len(row)).astype(np.int64), entry, weight)
+
+    @property
+    def row_of_entry(self) -> Ints:
+        """The row of each entry, ascending."""
+        return np.repeat(self.stated, np.diff(self.span))
+
+    def within(self, start: int, stop: int) -> "Entries":
+        """The entries of some rows, counted from the first of them."""
+        a, b = np.searchsorted(self.stated, (start, stop))
+        span = self.span[a : b + 1]
+        here = slice(span[0], span[-1])
+        return Entries(
+            self.stated[a:b] - start, span - span[0], self.entry[here], self.weight[here]
+        )
+
+
+class Theta(NamedTuple):
+    """The parameters: centers (K, d), and what belongs to the penalty, one row per cluster."""
+
+    centers: Floats
+    side: Any = None
+
+
+class State(NamedTuple):
+    """What is kept per row: its label, and a bound that tells when to look again (see kernels)."""
+
+    labels: Any
+    slack: Any
+
+    @classmethod
+    def new(cls, rows: Blocks) -> "State":
+        """No row has a label yet."""
+        return cls(rows.column(-1, np.int32), rows.column(-np.inf))
+
+
+class Tally(NamedTuple):
+    """What a partition adds up to.
+
+    amount: the data part of J, NaN where a repair left it unknown; n_changed: labels that are new;
+    sums (K, d) and counts (K) of the rows; side: tables of the penalty, which add up too.
+    """
+
+    amount: float
+    n_changed: int
+    sums: Floats
+    counts: Floats
+    side: tuple[Floats, ...]
+
+    def plus(self, change: "Tally", amount: float) -> "Tally":
+        """The tally after a change of the partition; amount is given, not added."""
+        side = tuple(a + b for a, b in zip(self.side, change.side, strict=True))
+        sums, counts = self.sums + change.sums, self.counts + change.counts
+        return Tally(amount, change.n_changed, sums, counts, side)
+
+
+class Penalty:
+    """What rows pay beside their squared distance. This one: nothing, which is k-means.
+
+    A model overrides what it needs. With prices that stay as they are, ``entries``, `prices` and
+    their number are all. Rows in ``held`` are moved by `sweep` alone, not by passes over the data.
+    """
+
+    entries: Entries = Entries.none()
+    n_prices: int = 0
+    held: Ints = _NO_ROWS
+
+    def prices(self, theta: Theta) -> Floats:
+        """What entry e costs in cluster k, (n_prices, K)."""
+        return np.zeros((0, len(theta.centers)))
+
+    def squared_steps(self, before: Theta, after: Theta) -> Floats | float:
+        """How far the prices of any row moved, cluster by cluster: a price is a squared distance.
+
+        For a row with statements a cluster is then as far off as its centre and its price together.
+        """
+        return 0.0
+
+    def tables(self, mass: Floats) -> tuple[Floats, ...]:
+        """What the update needs, from the weight of each entry in each cluster, (n_prices, K)."""
+        return (mass,)
+
+    def update(self, tally: Tally, theta: Theta) -> Theta:
+        """The second half-step: the best parameters of a partition."""
+        return theta._replace(centers=means(tally, theta))
+
+    def cost(self, tally: Tally, theta: Theta, labels: Any) -> float:
+        """What all rows pay: the other part of J."""
+        return float((tally.side[0] * self.prices(theta)).sum())
+
+    def begin(self, problem: "Problem", theta: Theta, tally: Tally, state: State) -> Tally:
+        """Hold rows from now on; the first pass gave every row its cheapest cluster."""
+        if len(self.held):
+            state.slack[self.held] = np.inf
+        return tally
+
+    def sweep(
+        self, problem: "Problem", theta: Theta, tally: Tally, state: State
+    ) -> tuple[int, Tally]:
+        """Move the held rows, state.labels: OUT. Returns (rows moved, the tally after it)."""
+        return 0, tally
+
+
+class Problem(NamedTuple):
+    """All that is fixed during a fit."""
+
+    rows: Blocks
+    weight: Any = None  # a column, or None where all rows weigh 1
+    penalty: Any = Penalty()
+
+
+class Run(NamedTuple):
+    """What one start led to; labels and theta agree: theta assigns the rows to labels."""
+
+    labels: Any
+    theta: Theta
+    objective: float
+    history: list[float]
+    n_iter: int
+    converged: bool
+
+
+def iterate(
+    problem: Problem,
+    theta: Theta,
+    max_iter: int,
+    smallest: float = 0.0,
+    each_iteration: Callable[[], bool] = never,
+) -> Run:
+    """Assign and update until nothing changes; only costs above ``smallest`` restart a cluster.
+
+    Most rows are not looked at in most iterations, and J is carried on by its changes. Before the
+    run ends every row is looked at once more, so that labels, centres and J hold without any of it.
+    """
+    state = State.new(problem.rows)
+    tally = problem.penalty.begin(problem, theta, assign(problem, theta, state), state)
+    history = [objective(problem, theta, tally, state)]
+    stop, converged = each_iteration(), False
+    while len(history) < max_iter and not (stop or converged):
+        n_moved, tally = _repair(problem, theta, tally, state, smallest)
+        previous, theta = theta, problem.penalty.update(tally, theta)
+        tally = _assign_again(problem, previous, theta, state, tally)
+        # Rounding may lift J by its last digit where the mathematics says that it stays.
+        history.append(min(objective(problem, theta, tally, state), history[-1]))
+        stop = each_iteration()
+        if tally.n_changed + n_moved == 0:
+            tally = assign(problem, theta, state, tally)
+            converged = tally.n_changed == 0
+    if not converged:
+        tally = assign(problem, theta, state, tally)
+    found = objective(problem, theta, tally, state)
+    history[-1] = min(history[-1], found)
+    return Run(state.labels, theta, found, history, len(history), converged)
+
+
+def rough_partition(
+    problem: Problem, theta: Theta, max_iter: int, least_fall: float = 0.0
+) -> tuple[Any, Theta]:
+    """Labels of k-means that need not be exact, and the parameters that they were given by.
+
+    Ends as soon as an update leaves J above 1 - ``least_fall`` of what the last one left. One
+    iteration is the nearest centre, no cluster left empty that a row could fill.
+    """
+    state = State.new(problem.rows)
+    tally = assign(problem, theta, state)
+    before = np.inf
+    for left in range(max_iter - 1, -1, -1):
+        _, tally = _fill_empty(problem, theta, tally, state, 0.0)
+        after = problem.penalty.update(tally, theta)
+        fallen = tally.amount - _gain(tally, theta, after)
+        if left == 0 or fallen <= 0.0 or fallen >= before * (1.0 - least_fall):
+            break
+        before = before if np.isnan(fallen) else fallen
+        previous, theta = theta, after
+        tally = _assign_again(problem, previous, theta, state, tally)
+    return state.labels, theta
+
+
+def objective(problem: Problem, theta: Theta, tally: Tally, state: State) -> float:
+    """J of the labels and theta."""
+    return tally.amount + float(problem.penalty.cost(tally, theta, state.labels))
+
+
+# The half-steps
+
+
+def assign(
+    problem: Problem,
+    theta: Theta,
+    state: State,
+    tally: Tally | None = None,
+    cost: Any = None,
+) -> Tally:
+    """The first half-step: every row to its cheapest cluster, and what the clusters add up to.
+
+    tally: of the labels before; None where no row has one yet. cost: OUT, of each row.
+    """
+    change = _look(problem, theta, state, np.zeros((2, len(theta.centers))), True, cost)
+    return change if tally is None else tally.plus(change, change.amount)
+
+
+def _assign_again(
+    problem: Problem, previous: Theta, theta: Theta, state: State, tally: Tally
+) -> Tally:
+    """The same after a step of the parameters, looking only at rows that it may have moved.
+
+    All rows where J is not known before the step: it could not be carried on.
+    """
+    if np.isnan(tally.amount):
+        return assign(problem, theta, state, tally)
+    steps = np.linalg.norm(theta.centers - previous.centers, axis=1)
+    farthest = problem.penalty.squared_steps(previous, theta)
+    drift = np.stack([_drift(steps), _drift(np.sqrt(steps**2 + farthest))])
+    change = _look(problem, theta, state, drift, False)
+    return tally.plus(change, tally.amount - _gain(tally, previous, theta) - change.amount)
+
+
+def _gain(tally: Tally, before: Theta, after: Theta) -> float:
+    """Moving a centre to the mean of its rows lowers their squared distances by this exactly."""
+    steps = np.linalg.norm(after.centers - before.centers, axis=1)
+    return float(tally.counts @ steps**2)
+
+
+def _drift(steps: Floats) -> Floats:
+    """How much nearer a row may come to another centre than to its own when centres move so far."""
+    *_, second, first = np.sort(np.append(steps, 0.0))
+    return steps + np.where(steps == first, second, first)
+
+
+def _look(
+    problem: Problem,
+    theta: Theta,
+    state: State,
+    drift: Floats,
+    look_at_all: bool,
+    cost: Any = None,
+) -> Tally:
+    """One pass over the rows: the changes by it, in the terms of the kernels."""
+    penalty = problem.penalty
+    amount, n_changed, sums, counts, mass = problem.rows.sum(
+        _look_at_block,
+        (Centers.of(theta.centers), penalty.prices(theta), drift, look_at_all),
+        problem.weight,
+        penalty.entries,
+        *state,
+        cost,
+    )
+    return Tally(amount, n_changed, sums, counts, penalty.tables(mass))
+
+
+def _look_at_block(
+    block: Block,
+    parameters: tuple[Centers, Floats, Floats, bool],
+    weight: Floats | None,
+    said: Entries,
+    labels: NDArray[np.int32],
+    slack: Floats,
+    cost: Floats | None,
+) -> tuple[Any, ...]:
+    centers, prices, *how = parameters
+    n_features, n_clusters = centers.transposed.shape
+    rows = (block_weight(weight, block), *said)
+    sums, counts, mass = (
+        np.zeros((n_clusters, n_features)),
+        np.zeros(n_clusters),
+        np.zeros_like(prices),
+    )
+    cost = np.empty(block.stop - block.start) if cost is None else cost
+    out = (labels, slack, cost, sums, counts, mass)
+    if isinstance(block.X, CSRRows):
+        at = (centers.transposed, centers.norms)
+        done = kernels.assign_csr(*block.X, *rows, *at, prices, *how, *out)
+    else:
+        done = kernels.assign_dense(block.X, *rows, centers.padded, prices, *how, *out)
+    return *done, sums, counts, mass
+
+
+def means(tally: Tally, theta: Theta) -> Floats:
+    """The mean of the rows of each cluster; an empty one stays where it is."""
+    filled = tally.counts > nothing(tally.counts)
+    centers = theta.centers.copy()
+    centers[filled] = tally.sums[filled] / tally.counts[filled, None]
+    return centers
+
+
+def nothing(weights: Floats) -> float:
+    """Below this a sum of weights is zero: what is left of 0.1 + 0.2 - 0.3 is no row."""
+    return 1e-12 * float(weights.sum())
+
+
+# What the half-steps cannot do
+
+
+def _repair(
+    problem: Problem, theta: Theta, tally: Tally, state: State, smallest: float
+) -> tuple[int, Tally]:
+    """Fill empty clusters, and move the rows that passes leave where they are."""
+    n_filled, tally = _fill_empty(problem, theta, tally, state, smallest)
+    n_moved, tally = problem.penalty.sweep(problem, theta, tally, state)
+    return n_filled + n_moved, tally
+
+
+def _fill_empty(
+    problem: Problem, theta: Theta, tally: Tally, state: State, smallest: float
+) -> tuple[int, Tally]:
+    """Start every empty cluster again at the costliest row that is not alone in its cluster."""
+    empty = np.flatnonzero(tally.counts <= nothing(tally.counts))
+    if not len(empty):
+        return 0, tally
+    n_clusters = len(theta.centers)
+    cost = problem.rows.column(0.0)
+    tally = assign(problem, theta, state, tally, cost)
+    if len(problem.penalty.held):
+        cost[problem.penalty.held] = 0.0  # these are moved by the sweep alone
+    left = cluster_sizes(problem.rows, state.labels, n_clusters, problem.weight)
+    row, price = costliest(problem.rows, cost, 2 * n_clusters)
+    candidates = iter(zip(row, state.labels[row], price, strict=True))
+    n_filled = 0
+    for k in empty:
+        found = next(((r, h) for r, h, c in candidates if c > smallest and left[h] > 1), None)
+        if found is None:
+            break
+        left[found[1]] -= 1
+        state.labels[found[0]] = k
+        n_filled += 1
+    return n_filled, count(problem, state.labels, n_clusters) if n_filled else tally
+
+
+def count(problem: Problem, labels: Any, n_clusters: int) -> Tally:
+    """What a partition adds up to, from nothing; rows of label -1 are left out."""
+    said, penalty = problem.penalty.entries, problem.penalty
+    sums, counts = sums_by_label(problem.rows, labels, n_clusters, problem.weight)
+    row = said.row_of_entry
+    of_entry = labels[row]
+    weight = said.weight if problem.weight is None else said.weight * problem.weight[row]
+    known = of_entry >= 0
+    mass: Floats = np.bincount(
+        said.entry[known] * n_clusters + of_entry[known],
+        weight[known],
+        minlength=penalty.n_prices * n_clusters,
+    ).astype(np.float64)
+    tables = penalty.tables(mass.reshape(penalty.n_prices, n_clusters))
+    return Tally(np.nan, 0, sums, counts, tables)
+
+
+# Rows that a penalty moves one by one
+
+
+class Held(NamedTuple):
+    """Some rows, gathered once: their numbers, their data as `Blocks`, and their weights."""
+
+    rows: Ints
+    data: Blocks
+    weight: Floats
+
+    @classmethod
+    def of(cls, rows: Blocks, numbers: Ints, weight: Any = None) -> "Held":
+        """Gather rows; weight: a column, or None where all rows weigh 1."""
+        taken = as_blocks(rows.take(numbers))
+        return cls(numbers, taken, np.ones(len(numbers)) if weight is None else weight[numbers])
+
+    def distances(self, centers: Floats) -> Floats:
+        """Weighted squared distances to all centres, (rows, K): what moving them costs."""
+        out = np.empty((len(self.rows), len(centers)))
+        self.data.sum(_distances_of_block, Centers.of(centers), out)
+        return self.weight[:, None] * out
+
+    def moved(self, tally: Tally, before: Ints, after: Ints, distances: Floats) -> Tally:
+        """The tally after these rows went from clusters to others; distances: of `distances`.
+
+        The tables of the penalty stay as they are: a row that pays by entries too needs `count`.
+        """
+        went = np.flatnonzero(before != after)
+        n_clusters = len(tally.counts)
+        cluster, sign = np.append(after[went], before[went]), np.repeat([1.0, -1.0], len(went))
+        order = np.argsort(np.tile(went, 2), kind="stable")
+        row, weight = np.tile(went, 2)[order], (sign * np.tile(self.weight[went], 2))[order]
+        entries = RowEntries(row, (cluster[order], weight))
+        sums, counts = group_sums(self.data, entries, n_clusters)
+        amount = tally.amount + float((distances[went, after[went]]).sum())
+        amount -= float(distances[went, before[went]].sum())
+        return tally._replace(amount=amount, sums=tally.sums + sums, counts=tally.counts + counts)
+
+
+def _distances_of_block(block: Block, centers: Centers, out: Floats) -> tuple[int]:
+    n_clusters = len(centers.norms)
+    if isinstance(block.X, CSRRows):
+        X = as_matrix(block.X, len(centers.transposed))
+        lengths = np.asarray(X.power(2).sum(axis=1))[:, None]
+        out[:] = np.maximum(lengths - 2.0 * (X @ centers.transposed) + centers.norms, 0.0)
+    else:
+        densities(block.X, centers.padded, np.ones((n_clusters, 1)), np.zeros(n_clusters), out)
+    return (0,)
