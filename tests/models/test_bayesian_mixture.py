@@ -105,7 +105,8 @@ def test_bound_is_that_of_the_definition(weights, how):
     )  # fmt: skip
     # One iteration from a partition; then the bound with the memberships that it gives.
     start = from_labels(truth % T, problem.rows, T)
-    theta = steps.update(problem, *steps.begin(problem, start))
+    sums = steps.begin(problem.rows, problem.emission, start)
+    theta = steps.update(problem, sums[0], sums)
     state = steps.State.new(problem.rows)
     step = steps.memberships(problem, theta, state, None)
 

@@ -52,7 +52,6 @@ from sidelight.models._base import SideClusterer
 from sidelight.models._bayesian.run import (
     Problem,
     Run,
-    Start,
     Theta,
     Weights,
     finite_dirichlet,
@@ -72,6 +71,7 @@ from sidelight.models._bayesian.statements import Couplings, Strength
 from sidelight.models._bayesian.stochastic import StepSizes, run_stochastic
 from sidelight.models._bayesian.stream import Arrival, Stream, advance
 from sidelight.models._centers import cluster_sizes
+from sidelight.models._em import Start
 from sidelight.models._emissions import EMISSIONS, Emission, make, of_components
 from sidelight.models._fitting import best_of_starts, is_model, never, warn_not_converged
 from sidelight.models._naming import clusters_for, name_clusters

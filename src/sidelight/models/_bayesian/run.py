@@ -12,25 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, digamma, gammaln, logsumexp, softmax
 
-from sidelight._kernels import bayesian_mixture as kernels
 from sidelight.blocks import Block, Blocks, RowEntries
 from sidelight.models._bayesian.statements import Couplings, SomeCouplings
+from sidelight.models._em import Expected, Start, ascend, begin, expect
 from sidelight.models._emissions import Emission, Posterior, Statistics
 from sidelight.models._fitting import never
 
 Floats = NDArray[np.float64]
-
-_NOBODY = np.empty(0, dtype=np.int64)
-
-
-class Start(NamedTuple):
-    """Where a run begins: scores of the components, (T, rows), of which softmax makes memberships.
-
-    ``scores`` gets a block and its part of ``column``, if there is one.
-    """
-
-    scores: Callable[[Block, Any], Floats]
-    column: Any = None
 
 
 class Problem(NamedTuple):
@@ -124,36 +112,29 @@ def run(
     computed anew, until nothing happens any more. Bounds with different V cannot be compared, so
     ``history`` is that of the last V.
     """
-    theta = update(problem, *begin(problem, start))
     state = State.new(problem.rows)
+    statistics = begin(problem.rows, problem.emission, start)
+    theta = update(problem, statistics[0], statistics)
     is_potts = potential == "potts" or not len(problem.couplings.rows)
     V = None if is_potts else potential_between(problem, theta)
-    history: list[float] = []
-    n_iter, converged, stop = 0, False, False
-    while True:
-        step = memberships(problem, theta, state, V)
-        history.append(_without_rounding(step.bound, history))
-        n_iter += 1
-        stop = each_iteration() or n_iter >= max_iter
-        settled = len(history) > 1 and history[-1] - history[-2] < tol * problem.rows.n_samples
-        converged = settled and (V is None or len(history) == 2)
-        if stop or converged:
-            break
-        if settled:
-            V, history = potential_between(problem, theta), []
-        else:
-            theta = update(problem, step.mass, step.statistics)
+
+    def renew(theta: Theta) -> None:
+        nonlocal V
+        V = potential_between(problem, theta)
+
+    found = ascend(
+        theta,
+        lambda theta: memberships(problem, theta, state, V),
+        lambda step: update(problem, step.mass, step.statistics),
+        least_gain=tol * problem.rows.n_samples,
+        max_iter=max_iter,
+        each_iteration=each_iteration,
+        renew=None if is_potts else renew,
+    )
     if len(problem.couplings.rows):
         state.labels[problem.couplings.rows] = state.near_phi.argmax(axis=1)
-    objective = history[-1]
-    return Run(state.labels, theta, objective, history, n_iter, converged, step, state.near_phi)
-
-
-def _without_rounding(bound: float, history: list[float]) -> float:
-    """Rounding may lower the bound by its last digits where the mathematics says that it stays."""
-    if history and 0 < history[-1] - bound <= 1e-12 * abs(bound):
-        return history[-1]
-    return bound
+    theta, step, history, n_iter, converged = found
+    return Run(state.labels, theta, history[-1], history, n_iter, converged, step, state.near_phi)
 
 
 class State:
@@ -192,30 +173,24 @@ def expected(problem: Problem, theta: Theta, state: State, V: Floats | None) -> 
     """Give every row its best memberships; the bound is that of the rows alone. state: OUT."""
     # Labels follow from theta alone: a new column needs nothing of what was before.
     state.labels = problem.rows.column(0, np.int32)
-    bound, of_near, *sums = problem.rows.sum(
-        _memberships_of_block,
-        (problem.emission, theta),
+    step = expect(
+        problem.rows,
+        problem.emission,
+        theta.components,
+        theta.weights.log,
         problem.near_rows,
         state.labels,
     )
-    return with_near(problem, theta, state, V, Step(bound, sums[0], tuple(sums)), of_near)
+    return with_near(problem, theta, state, V, step)
 
 
 def with_near(
-    problem: Problem,
-    theta: Theta,
-    state: State,
-    V: Floats | None,
-    step: Step,
-    of_near: Sequence[Floats],
+    problem: Problem, theta: Theta, state: State, V: Floats | None, step: Expected
 ) -> Step:
-    """The same step with the rows that have neighbours, which move in turn; state: OUT.
-
-    ``of_near`` are their scores, block by block.
-    """
-    bound, mass, sums = step
+    """The same step with the rows that have neighbours, which move in turn; state: OUT."""
+    bound, scores, sums = step
+    mass = sums[0]
     if len(problem.couplings.rows):
-        scores = np.concatenate(of_near)
         if not problem.is_field:
             scores += theta.weights.log
         if not len(state.near_phi):
@@ -231,21 +206,6 @@ def with_near(
         sums = tuple(a + b for a, b in zip(sums, near, strict=True))
         mass = mass if problem.is_field else sums[0]
     return Step(float(bound), mass, sums)
-
-
-def _memberships_of_block(
-    block: Block,
-    parameters: tuple[Emission, Theta],
-    near: RowEntries,
-    labels: NDArray[np.int32],
-) -> tuple[Any, ...]:
-    """A part of the bound, the scores of rows with neighbours, and the statistics of the others."""
-    emission, theta = parameters
-    here = emission.log_density(block.X, theta.components)
-    scores = here[:, near.row].T
-    here += theta.weights.log[:, None]
-    bound = kernels.memberships(here, near.row, here, labels)
-    return bound, [scores], *emission.statistics(block.X, here)
 
 
 def update(problem: Problem, mass: Floats, statistics: Statistics) -> Theta:
@@ -271,20 +231,6 @@ def row_evidence(scores: Floats) -> Floats:
     """The log of the sum of exp(score) over the components, for each row."""
     evidence: Floats = logsumexp(scores, axis=0)
     return evidence
-
-
-def begin(problem: Problem, start: Start) -> tuple[Floats, Statistics]:
-    """Masses and statistics of the memberships that a start proposes."""
-    sums = problem.rows.sum(_begin_in_block, (start.scores, problem.emission), start.column)
-    return sums[0], sums
-
-
-def _begin_in_block(block: Block, parameters: tuple[Any, Emission], column: Any) -> Statistics:
-    start, emission = parameters
-    scores = start(block, column)
-    labels = np.empty(scores.shape[1], dtype=np.int32)
-    kernels.memberships(scores, _NOBODY, scores, labels)
-    return emission.statistics(block.X, scores)
 
 
 def potential_between(problem: Problem, theta: Theta) -> Floats:

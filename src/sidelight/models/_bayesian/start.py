@@ -13,10 +13,10 @@ from sidelight._kernels import bayesian_mixture as kernels
 from sidelight._validation import name_rows
 from sidelight.blocks import Block, Blocks, as_blocks
 from sidelight.exceptions import DataError
-from sidelight.models._bayesian.run import Start
+from sidelight.models._em import Start
 from sidelight.models._emissions import Emission, check_sparse
 from sidelight.models._fitting import given_labels
-from sidelight.models._kmeans.partition_level import PartitionLevelKMeans
+from sidelight.models._registry import find_model
 from sidelight.side import LABEL, SideInformation
 
 Floats = NDArray[np.float64]
@@ -56,7 +56,7 @@ def start_centers(
     if X.shape[1] == 0:  # no column says anything
         return np.zeros((1, 0))
     labels = side.only(kind="label")[chosen]
-    kmeans = PartitionLevelKMeans(
+    kmeans = find_model("PartitionLevelKMeans")(
         min(n_components, len(chosen)), side_weight=0.0, n_init=1, random_state=rng
     )
     with warnings.catch_warnings():

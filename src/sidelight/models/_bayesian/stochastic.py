@@ -13,6 +13,7 @@ the small memberships it sums up (see `drawn_memberships` in the kernels).
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,11 +25,9 @@ from sidelight.blocks import BLOCK_ROWS, Block, Blocks, RowEntries, as_blocks
 from sidelight.models._bayesian.run import (
     Problem,
     Run,
-    Start,
     State,
     Step,
     Theta,
-    begin,
     divergence,
     memberships,
     potential_between,
@@ -36,7 +35,8 @@ from sidelight.models._bayesian.run import (
     with_near,
 )
 from sidelight.models._bayesian.statements import Couplings, SomeCouplings
-from sidelight.models._emissions import Emission, Statistics
+from sidelight.models._em import Start, begin, expect
+from sidelight.models._emissions import Statistics
 from sidelight.models._fitting import never
 
 Floats = NDArray[np.float64]
@@ -104,7 +104,8 @@ def run_stochastic(
     itself; ``estimates`` of it, one per epoch, come from the batches as they were.
     """
     n = problem.rows.n_samples
-    averages = Averages.of(*begin(problem, start), n)
+    sums = begin(problem.rows, problem.emission, start)
+    averages = Averages.of(sums[0], sums, n)
     theta = averages.theta(problem, n)
     couplings = problem.couplings
     assert isinstance(couplings, Couplings)
@@ -232,22 +233,19 @@ def _drawn_step(
 ) -> Step:
     """What `expected` gives for the rows X alone, but for the drawing, and without labels."""
     alone, state = of_batch(problem, some, X)
-    firsts = rng.random(len(alone.rows))
-    bound, of_near, *sums = alone.rows.sum(
-        _draw_in_block, (problem.emission, theta, firsts), alone.near_rows
+    step = expect(
+        alone.rows,
+        problem.emission,
+        theta.components,
+        theta.weights.log,
+        alone.near_rows,
+        None,
+        partial(_drawn, rng.random(len(alone.rows))),
     )
-    step = Step(bound, sums[0], tuple(sums))
-    return with_near(alone, theta, state, V, step, of_near)
+    return with_near(alone, theta, state, V, step)
 
 
-def _draw_in_block(
-    block: Block, parameters: tuple[Emission, Theta, Floats], near: RowEntries
-) -> tuple[Any, ...]:
-    """A part of the bound, the scores of rows with neighbours, and the statistics of the others."""
-    emission, theta, firsts = parameters
-    here = emission.log_density(block.X, theta.components)
-    scores = here[:, near.row].T
-    here += theta.weights.log[:, None]
+def _drawn(firsts: Floats, block: Block, scores: Floats, apart: Ints, labels: Any) -> float:
+    """Memberships of which most small ones are 0, by draws that begin anew in each block."""
     first = firsts[block.start // BLOCK_ROWS]
-    bound = kernels.drawn_memberships(here, near.row, first)
-    return bound, [scores], *emission.statistics(block.X, here)
+    return float(kernels.drawn_memberships(scores, apart, first))

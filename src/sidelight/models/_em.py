@@ -1,0 +1,147 @@
+"""The EM loop over blocks of rows: memberships and sums block by block, then the best parameters.
+
+A mixture gives an *emission*, with ``log_density(X, components)`` of shape (T, n) and
+``statistics(X, memberships)``, sums over rows, and the step from statistics to parameters.
+Memberships follow from the parameters and are never kept. Rows whose memberships depend on other
+rows are kept *apart*: the model gives them memberships and adds their statistics.
+"""
+
+from collections.abc import Callable
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight._kernels import bayesian_mixture as kernels
+from sidelight.blocks import Block, Blocks, RowEntries
+from sidelight.models._fitting import never
+
+Floats = NDArray[np.float64]
+Statistics = tuple[Floats, ...]
+
+# Scores to memberships, in their place, of a block: (block, scores, rows apart, labels) → evidence.
+Soften = Callable[[Block, Floats, NDArray[np.int64], Any], float]
+Parameters = TypeVar("Parameters")
+Step = TypeVar("Step", bound=Any)  # what an E-step leaves for the M-step, with its ``bound``
+
+
+class Start(NamedTuple):
+    """Where a run begins: scores of the components, (T, rows), of which softmax makes memberships.
+
+    ``scores`` gets a block and its part of ``column``, if there is one.
+    """
+
+    scores: Callable[[Block, Any], Floats]
+    column: Any = None
+
+
+class Expected(NamedTuple):
+    """The sum of log sum exp over the rows, log densities of the rows apart, and statistics."""
+
+    bound: float
+    apart: Floats  # (rows apart, T)
+    statistics: Statistics
+
+
+class Ascent(NamedTuple, Generic[Parameters, Step]):
+    """Where the loop ended: the parameters, the E-step with them, and the bounds on the way."""
+
+    theta: Parameters
+    step: Step
+    history: list[float]
+    n_iter: int
+    converged: bool
+
+
+def ascend(
+    theta: Parameters,
+    e_step: Callable[[Parameters], Step],
+    m_step: Callable[[Step], Parameters],
+    *,
+    least_gain: float,
+    max_iter: int,
+    each_iteration: Callable[[], bool] = never,
+    renew: Callable[[Parameters], None] | None = None,
+) -> Ascent[Parameters, Step]:
+    """Alternate both steps until an iteration gains less than ``least_gain``.
+
+    It ends with an E-step, so that memberships belong to the parameters. ``renew`` changes what is
+    maximised where nothing more is gained, and that goes on until it brings nothing new: bounds
+    before and after cannot be compared, so ``history`` is that of the last time.
+    """
+    history: list[float] = []
+    n_iter = 0
+    while True:
+        step = e_step(theta)
+        history.append(_without_rounding(step.bound, history))
+        n_iter += 1
+        stop = each_iteration() or n_iter >= max_iter
+        settled = len(history) > 1 and history[-1] - history[-2] < least_gain
+        converged = settled and (renew is None or len(history) == 2)
+        if stop or converged:
+            return Ascent(theta, step, history, n_iter, converged)
+        if settled and renew is not None:
+            renew(theta)
+            history = []
+        else:
+            theta = m_step(step)
+
+
+def _without_rounding(bound: float, history: list[float]) -> float:
+    """Rounding may lower the bound by its last digits where the mathematics says that it stays."""
+    if history and 0 < history[-1] - bound <= 1e-12 * abs(bound):
+        return history[-1]
+    return bound
+
+
+def soft(
+    block: Block, scores: Floats, apart: NDArray[np.int64], labels: NDArray[np.int32]
+) -> float:
+    """Memberships by softmax; labels: OUT, the most probable component."""
+    return float(kernels.memberships(scores, apart, scores, labels))
+
+
+def expect(
+    rows: Blocks,
+    emission: Any,
+    components: Any,
+    log_weights: Floats,
+    apart: RowEntries,
+    labels: Any,
+    soften: Soften = soft,
+) -> Expected:
+    """The E-step: memberships of all rows that are not apart, and what they add up to.
+
+    labels: a column, OUT. Scores are log densities and ``log_weights`` (T).
+    """
+    how = (emission, components, log_weights, soften)
+    bound, of_apart, *sums = rows.sum(_expect_in_block, how, apart, labels)
+    return Expected(bound, np.concatenate(of_apart), tuple(sums))
+
+
+def _expect_in_block(
+    block: Block,
+    how: tuple[Any, Any, Floats, Soften],
+    apart: RowEntries,
+    labels: NDArray[np.int32],
+) -> tuple[Any, ...]:
+    emission, components, log_weights, soften = how
+    scores = emission.log_density(block.X, components)
+    of_apart = scores[:, apart.row].T
+    scores += log_weights[:, None]
+    bound = soften(block, scores, apart.row, labels)
+    return bound, [of_apart], *emission.statistics(block.X, scores)
+
+
+def begin(rows: Blocks, emission: Any, start: Start) -> Statistics:
+    """The statistics of the memberships that a start proposes."""
+    return rows.sum(_begin_in_block, (start.scores, emission), start.column)
+
+
+def _begin_in_block(block: Block, how: tuple[Any, Any], column: Any) -> Statistics:
+    scores_of, emission = how
+    scores = scores_of(block, column)
+    nobody = np.empty(0, dtype=np.int64)
+    soft(block, scores, nobody, np.empty(scores.shape[1], dtype=np.int32))
+    statistics: Statistics = emission.statistics(block.X, scores)
+    return statistics
