@@ -606,3 +606,14 @@ def test_fit_warns_of_nothing_on_ordinary_data():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         AnnotatedGaussianMixture(3, **QUICK).fit(X, side=all_kinds(truth))
+
+
+def test_labels_without_weight_do_not_change_what_the_others_are_worth():
+    X = np.concatenate([np.zeros(6), np.full(6, 3.0)])[:, None] + np.linspace(0, 1, 12)[:, None]
+    side = SideInformation.from_labels(["a", "a", "b", None] * 3, annotator="ann")
+    named = SideInformation.from_columns(
+        "label", [3, 7, 11], class_=["c", "d", "e"], weight=0.0, annotator="ann", n_samples=12
+    )
+    model = AnnotatedGaussianMixture(2, n_generations=1, random_state=0)
+    without = model.fit(X, side=side).statement_error_
+    assert_array_equal(model.fit(X, side=side + named).statement_error_[: len(without)], without)

@@ -61,9 +61,10 @@ from sidelight.models._gaussian.search import (
     polish,
     search,
 )
-from sidelight.models._gaussian.statements import Annotations, LabelsOfSome, statement_errors, weigh
+from sidelight.models._gaussian.statements import Annotations, statement_errors, weigh
 from sidelight.models._naming import (
     Naming,
+    about_spoken_of,
     first_rows,
     names_array,
     new_names,
@@ -429,15 +430,13 @@ class AnnotatedGaussianMixture(SideClusterer):
         self, problem: Problem, side: SideInformation, labels: Any, cluster_of: Ints
     ) -> tuple[Floats, dict[Any, float]]:
         """How probably each statement is wrong, and how accurate the annotators are."""
-        told = side.statements
-        spoken_of = told.take(told.sign != 0).rows
-        taken = as_blocks(as_dense(problem.rows.take(spoken_of)))
+        about, labels = about_spoken_of(side, labels)
+        told = about.statements
+        stated = told.take(told.sign != 0).rows
+        rows = stated if about is side else side.condensed()[0][stated]
+        taken = as_blocks(as_dense(problem.rows.take(rows)))
         log_density = _log_densities(taken, self.means_, self.variances_)
-        said = problem.annotations
-        if not isinstance(labels, np.ndarray):
-            rows, _ = side.condensed()
-            labels = LabelsOfSome(rows, labels[rows])
-        known = weigh(side, labels, cluster_of, spoken_of, log_density, said)
+        known = weigh(about, labels, cluster_of, stated, log_density, problem.annotations)
         names = (*side.annotators, None)
         spoke = np.bincount(told.annotator % len(names), minlength=len(names)) > 0
         accuracy = {
@@ -445,7 +444,7 @@ class AnnotatedGaussianMixture(SideClusterer):
             for name, p, any_said in zip(names, known.accuracy, spoke, strict=True)
             if any_said
         }
-        return statement_errors(side, known), accuracy
+        return statement_errors(about, known), accuracy
 
 
 def _refuse_sparse(X: Any) -> None:

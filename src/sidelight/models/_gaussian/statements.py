@@ -1,7 +1,6 @@
 """Statements of people who may be wrong, as the kernels of AnnotatedGaussianMixture take them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -369,27 +368,6 @@ def mean_accuracy(agreed: Floats, violated: Floats, chance: Floats) -> Floats:
     return np.clip(mean, SUREST, 1 - SUREST)
 
 
-@dataclass(frozen=True)
-class LabelsOfSome:
-    """The labels of the rows that people spoke of, asked for by the numbers of these rows."""
-
-    rows: Ints
-    labels: NDArray[Any]
-
-    def __getitem__(self, wanted: Any) -> Any:
-        # What is asked for without a row, -1, is not looked at; it only needs some answer.
-        return self.labels[np.searchsorted(self.rows, wanted)]
-
-
-def agreement(side: SideInformation, labels: Any, cluster_of: NDArray[Any]) -> Any:
-    """Whether each statement agrees with a partition; ``cluster_of`` (vocabulary, class)."""
-    said = side.statements
-    same = np.where(said.j >= 0, labels[said.i] == labels[said.j], False)
-    home = cluster_of[said.vocabulary, said.class_code] if side.classes else said.i * 0 - 1
-    at_home = labels[said.i] == home
-    return np.where(said.is_class, at_home, same) == (said.sign > 0)
-
-
 class Evidence(NamedTuple):
     """What is known about the annotated rows once a partition is found, everything else fixed.
 
@@ -422,7 +400,7 @@ def weigh(
     said = side.statements
     n_clusters = log_density.shape[1]
     given, chance = annotations.given, annotations.chance
-    agrees = agreement(side, labels, cluster_of)
+    agrees = ~side.violated(labels, clusters=cluster_of)
     who = said.annotator % len(given)
     binding = said.binding
     tally = np.zeros((len(given), 2))
