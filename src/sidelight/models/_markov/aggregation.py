@@ -97,9 +97,9 @@ class MarkovAggregation(SideClusterer):
         become the stationary distribution), or transition probabilities (or counts of transitions)
         from rows to columns.
     annealing_step : float or None, default=0.1
-        The search begins at beta = 1 and lowers it in such steps; None begins at ``beta``. From
-        beta = 1/2 on, that is done where few states are left, on the coarse chain of ``init``
-        "repaired", and only "coloring" does it with all rows.
+        The search begins at beta = 1 and lowers it in such steps, 0.001 at least; None begins at
+        ``beta``. From beta = 1/2 on, that is done where few states are left, on the coarse chain of
+        ``init`` "repaired", and only "coloring" does it with all rows.
     constraints : {"hard", "soft"}, default="hard"
         Hard: no cost outweighs a statement; see Notes for statements that cannot all hold. Soft:
         each broken statement costs its weight times log2(accuracy / (1 − accuracy)) / n.
@@ -228,7 +228,7 @@ class MarkovAggregation(SideClusterer):
         "beta": [Interval(Real, 0, 1, closed="both")],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "chain": [StrOptions({"auto", "dense", "sparse", *_GIVEN})],
-        "annealing_step": [Interval(Real, 0, 1, closed="right"), None],
+        "annealing_step": [Interval(Real, 1e-3, 1, closed="both"), None],
         "constraints": [StrOptions({"hard", "soft"})],
         "accuracy": [Interval(Real, 0.5, 1, closed="neither")],
         "n_init": [Interval(Integral, 1, None, closed="left")],

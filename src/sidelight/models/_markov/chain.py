@@ -8,6 +8,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 from scipy.sparse import linalg as sparse_linalg
 
+from sidelight import _memory
 from sidelight._kernels import aggregate as kernels
 from sidelight.blocks._threads import in_order
 from sidelight.exceptions import DataError
@@ -22,7 +23,6 @@ _MOST_ELIMINATED = 1_000
 # Steps that the sparse chain may have on few rows, where k neighbours of each are not enough: they
 # hold but 20 to 70 % of the kernel's mass on sets of 150 to 400 rows. So many are all of 512 rows.
 _STEPS = 2**18
-_LARGE = 1e150
 
 
 class CSR(NamedTuple):
@@ -79,6 +79,7 @@ class Chain(NamedTuple):
 
 def dense_chain(X: Any, n_neighbors: int, count_self: bool) -> tuple[Chain, float]:
     """The kernel on all pairs of rows, and its sigma."""
+    _check_memory(X.shape[0])
     distances = _squared_distances(X)
     sigma = _mean_nearest(distances, n_neighbors, count_self)
 
@@ -90,6 +91,17 @@ def dense_chain(X: Any, n_neighbors: int, count_self: bool) -> tuple[Chain, floa
 
     _for_tiles(weigh, len(distances))
     return _reversible(distances), sigma
+
+
+def _check_memory(n_rows: int) -> None:
+    """Refuse an array of all pairs that memory does not hold, before it is asked for."""
+    needed, free = 8 * n_rows**2, _memory.available()
+    if free is not None and needed > free:
+        raise DataError(
+            f"the dense chain of {n_rows:,} rows needs {_memory.in_words(needed)} of memory, and "
+            f"{_memory.in_words(free)} are free. chain='sparse' steps between neighbours only and "
+            "needs a small share of that; 'auto' chooses it above 2,000 rows."
+        )
 
 
 def sparse_chain(X: Any, n_neighbors: int, count_self: bool, seed: int) -> tuple[Chain, float]:
@@ -105,9 +117,7 @@ def sparse_chain(X: Any, n_neighbors: int, count_self: bool, seed: int) -> tuple
     k = min(n_neighbors, n - 1)
     place = np.arange(len(found.distances)) - np.repeat(found.indptr[:-1], np.diff(found.indptr))
     used = found.distances[place < k - count_self]  # neighbours come sorted
-    with np.errstate(over="ignore"):
-        total = float((used**2).sum())
-    _refuse_infinite(total)
+    total = float((used**2).sum())
     sigma = _positive(total / (n * k) if k else 1.0)
     graph.data = _kernel(graph.data**2, sigma)
     weights = sparse.csr_array(graph + sparse.eye_array(n, format="csr"))
@@ -130,7 +140,6 @@ def _squared_distances(X: Any) -> Floats:
         rows = rows - rows.mean(axis=0)  # squared lengths lose digits far from the origin
         lengths = np.einsum("ij,ij->i", rows, rows)
     n = rows.shape[0]
-    _refuse_infinite(4.0 * float(lengths.max()))  # the most that a squared distance can be
     distances = np.empty((n, n))
     starts = [(a, b) for a in range(0, n, _TILE) for b in range(a, n, _TILE)]
 
@@ -177,14 +186,6 @@ def _mean_nearest(distances: Floats, n_neighbors: int, count_self: bool) -> floa
 def _for_tiles(function: Any, n: int) -> None:
     for _ in in_order(function, -(-n // _TILE)):
         pass
-
-
-def _refuse_infinite(squared: float) -> None:
-    if not squared < np.inf:
-        raise DataError(
-            "squared distances between rows of X are too large for a number; divide X by its "
-            "largest value."
-        )
 
 
 def _positive(sigma: float) -> float:
@@ -261,8 +262,6 @@ def _checked_matrix(X: Any, what: str) -> Any:
             f"nothing leads on from state {named}: {len(empty)} rows of X are all zero. Leave "
             "these states out, or let each lead to itself by a one on the diagonal."
         )
-    if matrix.max() > _LARGE:  # sums of such numbers may be too large; only ratios matter
-        matrix = matrix / matrix.max()
     return matrix
 
 
