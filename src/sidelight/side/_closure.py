@@ -26,8 +26,6 @@ class Bonds(NamedTuple):
 
     n_vertices: int
     class_vertex: Ints  # of each statement: the vertex of its class, −1 if it binds none
-    vocabulary: Ints  # of each class vertex, in their order
-    class_code: Ints  # of each class vertex
     left: Ints
     right: Ints
     statement: Ints  # which statement an edge comes from
@@ -43,8 +41,6 @@ def bonds(side: "SideInformation") -> Bonds:
     return Bonds(
         side.n_samples + len(columns),
         class_vertex,
-        columns.vocabulary,
-        columns.class_code,
         said.i[ties],
         right[ties],
         ties,

@@ -20,7 +20,7 @@ from scipy.sparse import csgraph
 
 from sidelight.exceptions import SideInformationError
 from sidelight.side._closure import Bonds, bonds, components
-from sidelight.side._kinds import LABEL, TABLE, is_pair, sign
+from sidelight.side._kinds import IS_PAIR, LABEL, SIGN, TABLE
 from sidelight.side._statements import Ints, distinct, heaviest_class
 
 if TYPE_CHECKING:
@@ -279,9 +279,9 @@ class _ChainSearch:
         """The statements on a shortest path from the row to where the contradiction lies."""
         said = self.side.statements
         blocked = np.empty(0, dtype=np.int64)
-        if is_pair(said.kind[statement]):
+        if IS_PAIR[said.kind[statement]]:
             goal = int(said.j[statement])
-        elif sign(said.kind[statement]) < 0:
+        elif SIGN[said.kind[statement]] < 0:
             goal = int(self.bonds.class_vertex[statement])
         else:
             goal, blocked = self._rival(statement)
@@ -294,9 +294,10 @@ class _ChainSearch:
         """The vertex of the class that outweighs a broken label, and classes not to pass."""
         said = self.side.statements
         code = said.vocabulary[statement]
-        same = self.side.n_samples + np.flatnonzero(self.bonds.vocabulary == code)
-        goal = same[self.bonds.class_code[same - self.side.n_samples] == self.winner[statement]]
-        return int(goal[0]), same[same != goal]
+        columns = self.side.class_columns
+        same = self.side.n_samples + np.flatnonzero(columns.vocabulary == code)
+        goal = self.side.n_samples + columns.find(code, self.winner[statement])
+        return int(goal), same[same != goal]
 
     def _shortest_path(self, start: int, goal: int, blocked: Ints) -> Ints:
         """Places of the vertices on a shortest path that passes no blocked vertex."""

@@ -1,14 +1,13 @@
 """The kinds of statement and what each one means, in one table.
 
-Code asks for traits, `is_pair`, `is_class` and `sign`, and not for the numbers of kinds: so a new
-kind with these traits is a line in the table.
+Code asks a statement for its traits (`Statements.is_pair`, `is_class`, `sign`) and not for the
+number of its kind: so a new kind is a line in the table.
 """
 
 from collections.abc import Iterable
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 
 class Kind(NamedTuple):
@@ -58,24 +57,10 @@ TABLE = (
 KINDS = tuple(kind.name for kind in TABLE)
 MUST, CANNOT, UNSURE, LABEL, NOT_LABEL = range(len(TABLE))
 
-_IS_PAIR = np.array([kind.about == "pair" for kind in TABLE])
-_IS_CLASS = np.array([kind.about == "class" for kind in TABLE])
-_SIGN = np.array([kind.sign for kind in TABLE], dtype=np.int8)
-
-
-def is_pair(codes: Any) -> NDArray[np.bool_]:
-    """Which statements are about a pair of rows and need a second one."""
-    return _IS_PAIR[codes]
-
-
-def is_class(codes: Any) -> NDArray[np.bool_]:
-    """Which statements are about a row and a class."""
-    return _IS_CLASS[codes]
-
-
-def sign(codes: Any) -> NDArray[np.int8]:
-    """1 where a statement says "together", -1 where it says "apart", 0 where it says neither."""
-    return _SIGN[codes]
+# The traits as columns, to be indexed by arrays of kinds
+IS_PAIR = np.array([kind.about == "pair" for kind in TABLE])
+IS_CLASS = np.array([kind.about == "class" for kind in TABLE])
+SIGN = np.array([kind.sign for kind in TABLE], dtype=np.int8)
 
 
 def usable_kinds(accepts: Iterable[str]) -> list[str]:

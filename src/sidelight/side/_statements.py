@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.exceptions import SideInformationError, UnknownRowsError
-from sidelight.side._kinds import KINDS, is_class, is_pair, sign
+from sidelight.side._kinds import IS_CLASS, IS_PAIR, KINDS, SIGN
 from sidelight.side._names import Name, as_column, brief, encode, is_missing, look_up
 
 SelfPairs = Literal["raise", "drop", "keep"]
@@ -63,17 +63,17 @@ class Statements(NamedTuple):
     @property
     def is_pair(self) -> NDArray[np.bool_]:
         """Which statements are about a pair of rows."""
-        return is_pair(self.kind)
+        return IS_PAIR[self.kind]
 
     @property
     def is_class(self) -> NDArray[np.bool_]:
         """Which statements are about a row and a class."""
-        return is_class(self.kind)
+        return IS_CLASS[self.kind]
 
     @property
     def sign(self) -> NDArray[np.int8]:
         """1 for "together" (must, label), -1 for "apart" (cannot, not_label), 0 for neither."""
-        return sign(self.kind)
+        return SIGN[self.kind]
 
     @property
     def signed_weight(self) -> NDArray[np.float64]:
@@ -156,7 +156,7 @@ def check_statements(
         )
     length = len(raw_i)
     kinds = _kind_codes(kind, length)
-    of_class = is_class(kinds)
+    of_class = IS_CLASS[kinds]
 
     def say(k: int) -> str:
         rows = (raw_i[k],) if of_class[k] else (raw_i[k], raw_j[k])
@@ -172,7 +172,7 @@ def check_statements(
         first, second = _look_up_pairs(raw_i, raw_j, position, kinds, say)
     class_code, class_names = encode(class_, length, "class")
     refuse(
-        is_pair(kinds) & (second < 0),
+        IS_PAIR[kinds] & (second < 0),
         say,
         "only one row",
         "must and cannot are about two rows: fill column j.",
@@ -370,7 +370,7 @@ def _look_up_pairs(
 ) -> tuple[Ints, Ints]:
     """Positions of ids, −1 where the partner is missing; one error names all unknown ids."""
     first, second = look_up(rows, position), look_up(partners, position)
-    lost = (second == -1) & ~is_class(kinds)
+    lost = (second == -1) & ~IS_CLASS[kinds]
     unknown = [*rows[first == -1].tolist(), *partners[lost].tolist()]
     refuse(
         (first < 0) | lost,
@@ -391,11 +391,11 @@ def _positions(
     partner: bool = False,
 ) -> Ints:
     """Row positions; −1 where the column j may be, and is, empty."""
-    matters = ~is_class(kinds) if partner else np.ones(len(rows), dtype=bool)
+    matters = ~IS_CLASS[kinds] if partner else np.ones(len(rows), dtype=bool)
     numbers = _whole_numbers(rows, partner, matters, say)
     # −1 may stand for "no partner" where a partner may be missing, and in whole-number columns only
     # the labels' partners may.
-    may_be_empty = partner & (~is_pair(kinds) | (rows.dtype.kind not in "iu"))
+    may_be_empty = partner & (~IS_PAIR[kinds] | (rows.dtype.kind not in "iu"))
     outside = matters & ((numbers < np.where(may_be_empty, -1, 0)) | (numbers >= n_samples))
     refuse(
         outside,
