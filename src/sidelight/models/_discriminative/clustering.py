@@ -90,7 +90,7 @@ class DiscriminativeClustering(SideClusterer):
     >>> import numpy as np
     >>> from sidelight import DiscriminativeClustering
     >>> from sidelight.datasets import make_blobs
-    >>> sample = make_blobs(150, 2, 3, random_state=0)
+    >>> sample = make_blobs(150, 2, 3, separation=12.0, random_state=0)
     >>> X, truth = sample.X, sample.y
     >>> y = np.where((np.arange(150) < 20) & (truth < 2), truth, -1)  # nobody names class 2
     >>> model = DiscriminativeClustering(3, random_state=0).fit(X, y)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from sidelight.graph import query_neighbors
-from sidelight.models._discriminative.features import Kernel, graph_features, unit
+from sidelight.models._discriminative.features import SAME, Kernel, graph_features, unit
 from sidelight.models._discriminative.run import (
     Fitted,
     Setting,
@@ -63,6 +63,7 @@ class Committee(NamedTuple):
 
     def memberships(self, X: NDArray[Any]) -> Floats:
         """Mean membership of rows over the members, in the metric of the fit."""
+        X = X.astype(self.fit_X.dtype, copy=False)
         linear = X / X.dtype.type(self.scale)
         blocks = {"X": linear, "R": np.hstack([linear, self.kernel(X)])}
         total = np.zeros((len(X), self.by_graph.shape[1]))
@@ -81,7 +82,7 @@ class Committee(NamedTuple):
         found = query_neighbors(X, self.fit_X, NEAREST, random_state=self.seed)
         n_each = len(found.indices) // len(X)
         near = found.indices.reshape(len(X), n_each)
-        same = found.distances.reshape(len(X), n_each) <= 1e-9 * np.sqrt(X.shape[1])
+        same = found.distances.reshape(len(X), n_each) <= SAME * np.sqrt(X.shape[1])
         p = self.by_graph[near].mean(axis=1)
         twin = np.where(same, near, len(self.fit_X)).min(axis=1)
         is_twin = twin < len(self.fit_X)
@@ -104,6 +105,8 @@ def fit_committee(
 ) -> tuple[Committee, Floats]:
     """Fit all members to rows in the learned metric; the committee, and what it says of them."""
     n = len(X)
+    few = n <= FULL_ROWS
+    X = X.astype(np.float64 if few else np.float32, copy=False)
     rng = np.random.default_rng(seed)
     kernel = Kernel.of(X, rng)
     graph = graph_features(X, terms.n_clusters, seed)
@@ -114,7 +117,7 @@ def fit_committee(
         "R": np.hstack([linear, kernel(X)]),
         "G": graph.columns.astype(X.dtype),
     }
-    steps = FULL if n <= FULL_ROWS else FAST
+    steps = FULL if few else FAST
     members: list[Member] = []
     total = np.zeros((n, terms.n_clusters))
     by_graph = np.zeros((n, terms.n_clusters))

@@ -26,6 +26,7 @@ Ints = NDArray[np.int64]
 
 _LANDMARKS = 300
 _KERNEL_COLUMNS = 100
+SAME = 1e-6  # rows at less than this share of a typical length are equal but for rounding
 _SPREAD = 0.99  # how far a random walk spreads over the graph before it stops
 
 
@@ -103,7 +104,7 @@ def graph_features(X: NDArray[Any], n_clusters: int, seed: int) -> GraphFeatures
     columns = _embedding(graph, max(60, n_clusters + 20))
     twin = np.arange(n)
     lists = np.diff(found.indptr)
-    same = found.distances <= 1e-9 * math.sqrt(X.shape[1])
+    same = found.distances <= SAME * math.sqrt(X.shape[1])
     np.minimum.at(twin, np.repeat(twin.copy(), lists)[same], found.indices[same])
     return GraphFeatures(columns / unit(columns), twin)
 

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from scipy.special import xlogy
 
+from sidelight.models._discriminative.descent import descend
 from sidelight.models._discriminative.statements import Terms
 
 Floats = NDArray[np.float64]
@@ -63,7 +63,8 @@ def minimise(
     def evaluate(flat: Floats) -> tuple[float, Floats]:
         return objective(phi, terms, setting, flat.reshape(coef.shape))
 
-    return _descend(evaluate, coef, max_iter, step)
+    found = descend(evaluate, coef.ravel(), max_iter, step)
+    return Fitted(found.x.reshape(coef.shape), found.history)
 
 
 def imitate(
@@ -79,7 +80,7 @@ def imitate(
         slope = weight * (np.exp(log_p) - target)
         return _with_ridge(value, _backward(phi, slope), coef_now, ridge)
 
-    return _descend(evaluate, coef, max_iter, None).coef
+    return descend(evaluate, coef.ravel(), max_iter).x.reshape(coef.shape)
 
 
 def objective(
@@ -122,24 +123,3 @@ def _with_ridge(value: float, gradient: Floats, coef: Floats, ridge: float) -> t
     weights = coef[:-1]
     gradient[:-1] += weights / ridge
     return value + float((weights * weights).sum()) / (2 * ridge), gradient.ravel()
-
-
-def _descend(
-    evaluate: Callable[[Floats], tuple[float, Floats]],
-    coef: Floats,
-    max_iter: int,
-    step: Callable[[], bool] | None,
-) -> Fitted:
-    history = [evaluate(coef.ravel())[0]]
-
-    def after(intermediate_result: Any) -> None:
-        # Rounding in single precision must not make the history rise.
-        history.append(min(float(intermediate_result.fun), history[-1]))
-        if step is not None and step():
-            raise StopIteration
-
-    found = minimize(
-        evaluate, coef.ravel(), jac=True, method="L-BFGS-B", callback=after,
-        options={"maxiter": max_iter, "maxfun": 2 * max_iter + 10, "ftol": 1e-9, "gtol": 1e-6},
-    )  # fmt: skip
-    return Fitted(found.x.reshape(coef.shape), history)
