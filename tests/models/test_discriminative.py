@@ -3,12 +3,18 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
 from oracles_discriminative import objective_by_definition
 from sidelight import DiscriminativeClustering, SideInformation
+from sidelight.exceptions import SidelightError
 from sidelight.models._discriminative.run import Setting, minimise, objective
-from sidelight.models._discriminative.statements import statement_terms
+from sidelight.models._discriminative.statements import (
+    classes_with_columns,
+    columns_of,
+    statement_terms,
+)
 
 
 def some_statements(n=12, K=3, seed=0):
@@ -153,3 +159,106 @@ def test_a_large_fit_uses_a_sample_and_labels_all_rows():
     assert len(model._committee.fit_X) == 15_000
     assert adjusted_rand_score(y[20_000:], model.labels_[20_000:]) > 0.8
     assert_array_equal(model.predict(X[:1000]), model.labels_[:1000])
+
+
+# Annotators
+
+
+def two_annotators(n=240, accuracies=(0.95, 0.5), seed=0):
+    """Labels of different rows by two people, one of whom often errs."""
+    X, y = nuisance(n, 3, seed)
+    rng = np.random.default_rng(seed + 1)
+    sides, wrong = [], []
+    for name, accuracy, rows in zip(
+        ("ann", "bob"), accuracies, np.split(rng.permutation(n)[:120], 2), strict=True
+    ):
+        bad = rng.random(len(rows)) > accuracy
+        said = np.where(bad, (y[rows] + rng.integers(1, 3, len(rows))) % 3, y[rows])
+        labels = np.full(n, -1)
+        labels[rows] = said
+        sides.append(SideInformation.from_labels(labels, annotator=name))
+        wrong.append(bad[np.argsort(rows)])
+    return X, y, sides[0] + sides[1], np.concatenate(wrong)
+
+
+def test_a_poor_annotator_is_found_out():
+    X, y, side, wrong = two_annotators()
+    model = DiscriminativeClustering(3, random_state=0).fit(X, side=side)
+    accuracy = model.annotator_accuracy_
+    assert list(accuracy) == ["ann", "bob"]
+    assert accuracy["ann"] > 0.85
+    assert accuracy["bob"] < 0.75
+    assert model.statement_error_.shape == (120,)
+    assert model.statement_error_[wrong].mean() > 0.6 > 0.3 > model.statement_error_[~wrong].mean()
+    rest = np.setdiff1d(np.arange(len(y)), side.statements.i)
+    assert adjusted_rand_score(y[rest], model.labels_[rest]) > 0.8
+
+
+def test_given_accuracies_are_used_and_told():
+    X, _, side, _ = two_annotators(120)
+    model = DiscriminativeClustering(3, accuracy={"ann": 0.97, "bob": 0.4}, random_state=0)
+    model.fit(X, side=side)
+    assert_allclose(list(model.annotator_accuracy_.values()), [0.97, 0.4])
+    one = DiscriminativeClustering(3, accuracy=0.8, random_state=0).fit(X, side=side)
+    assert_allclose(list(one.annotator_accuracy_.values()), [0.8, 0.8])
+
+
+def test_accuracy_outside_of_its_range_is_refused():
+    X, _, side, _ = two_annotators(120)
+    with pytest.raises(SidelightError, match="accuracy of 'bob' is 2"):
+        DiscriminativeClustering(3, accuracy={"bob": 2}).fit(X, side=side)
+
+
+def test_one_annotator_is_taken_for_right_in_nine_of_ten():
+    X, y = nuisance(120)
+    model = DiscriminativeClustering(3, random_state=0)
+    model.fit(X, np.where(np.arange(120) < 30, y, -1))
+    assert_allclose(model.annotator_accuracy_[None], 0.9)
+    assert ((model.statement_error_ >= 0) & (model.statement_error_ <= 1)).all()
+
+
+# Vocabularies, and classes without a column
+
+
+def test_labels_of_another_vocabulary_are_pairs():
+    said = SideInformation.from_labels([0, 0, 1, 1, -1, -1, -1, -1])
+    own = SideInformation.from_labels(
+        [None, None, None, None, "x", "x", "y", "y"], annotator="ann", vocabulary="own"
+    )
+    both = said + own
+    column = columns_of(both, classes_with_columns(both, 2))
+    terms = statement_terms(both, np.full(8, 0.1), column, 2)
+    assert len(terms.cell) == 4
+    rows = [(int(terms.rows[i]), int(terms.rows[j])) for i, j in zip(terms.i, terms.j, strict=True)]
+    together = dict(zip(rows, terms.pair_slope > 0, strict=True))
+    assert together == {(4, 5): True, (6, 7): True, (4, 6): False, (5, 7): False}
+    assert_allclose(terms.pair_low[terms.pair_slope > 0], 0.1 + 0.1 - 2 * 0.01)  # either is wrong
+
+
+def test_more_classes_than_clusters_leave_pairs_for_the_lightest():
+    side = SideInformation.from_labels([0, 0, 0, 1, 1, 1, 2, 2])
+    classes = classes_with_columns(side, 2)
+    assert classes.tolist() == [0, 1]
+    terms = statement_terms(side, np.full(8, 0.1), columns_of(side, classes), 2)
+    assert len(terms.cell) == 6
+    assert terms.rows[terms.i].tolist() == [6]
+    assert terms.rows[terms.j].tolist() == [7]
+
+
+def test_classes_known_by_negative_labels_alone_have_columns():
+    rows = np.arange(20)
+    side = SideInformation.from_columns("not_label", rows, class_=rows % 2, n_samples=40)
+    assert classes_with_columns(side, 2).tolist() == [0, 1]
+    X = np.where(np.arange(40) % 2, 0.0, 9.0)[:, None] + np.arange(40)[:, None] / 40
+    model = DiscriminativeClustering(2, random_state=0).fit(X, side=side)
+    assert adjusted_rand_score(np.arange(40) % 2, model.labels_) == 1.0
+
+
+def test_sparse_rows_of_many_columns_are_projected():
+    rng = np.random.default_rng(0)
+    y = np.arange(150) % 3
+    X = rng.poisson(0.05 + 0.6 * (np.arange(600) % 3 == y[:, None]))
+    partial = np.where(np.arange(150) < 30, y, -1)
+    model = DiscriminativeClustering(3, random_state=0).fit(sparse.csr_array(X * 1.0), partial)
+    assert adjusted_rand_score(y, model.labels_) > 0.9
+    assert_array_equal(model.predict(sparse.csr_array(X * 1.0)), model.labels_)

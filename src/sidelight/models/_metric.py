@@ -184,6 +184,10 @@ class Learned(NamedTuple):
     matrix: Floats
     freedom: float
 
+    def __call__(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Rows in the learned metric."""
+        return (X - self.mean) @ self.matrix
+
 
 def learn_metric(
     rows: Blocks, side: SideInformation, *, shrinkage: float = 1.0, min_freedom: float = 12.0

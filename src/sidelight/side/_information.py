@@ -638,6 +638,23 @@ class SideInformation:
                 keep &= np.isin(codes, _codes_of(wanted, names, strict=names is KINDS))
         return self._choose(keep)
 
+    def where(self, keep: ArrayLike) -> "SideInformation":
+        """The statements for which ``keep``, one truth value per statement, is true.
+
+        Examples
+        --------
+        >>> side = SideInformation.from_labels([0, 1, -1], weight=[1.0, 0.5, 1.0])
+        >>> side.where(side.statements.weight > 0.9).n_statements
+        1
+        """
+        keep = np.asarray(keep)
+        if keep.shape != (self.n_statements,) or keep.dtype != bool:
+            raise SideInformationError(
+                f"keep has shape {keep.shape} and type {keep.dtype}; give True or False for each "
+                f"of the {self.n_statements} statements."
+            )
+        return self._choose(keep)
+
     def __getitem__(self, rows: Any) -> "SideInformation":
         """Keep some rows, renumbered, and the statements whose rows all survive."""
         if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:

@@ -39,6 +39,7 @@ class Steps(NamedTuple):
 
 FULL = Steps(40, 100, 100, False)
 FAST = Steps(20, 25, 50, True)
+QUICK = Steps(15, 30, 20, True)  # for cross-fitting
 FULL_ROWS = 2_000
 
 
@@ -96,14 +97,24 @@ def settings(n_clusters: int) -> list[Setting]:
     return [Setting(100.0 * more, 0.05), Setting(10.0 * more, 0.1)]
 
 
+class Said(NamedTuple):
+    """What a committee says of the rows it was fitted to: the mean, and each member of some."""
+
+    mean: Floats
+    each: Floats  # (n_members, n_some, K)
+
+
 def fit_committee(
     X: NDArray[Any],
     terms: Terms,
     starts: list[Ints],
     seed: int,
-    step: Callable[[], bool] | None = None,
-) -> tuple[Committee, Floats]:
-    """Fit all members to rows in the learned metric; the committee, and what it says of them."""
+    *,
+    steps: Steps | None = None,
+    some: Ints | None = None,
+    each_step: Callable[[], bool] | None = None,
+) -> tuple[Committee, Said]:
+    """Fit all members to rows in the learned metric; some: rows of which every member is asked."""
     n = len(X)
     few = n <= FULL_ROWS
     X = X.astype(np.float64 if few else np.float32, copy=False)
@@ -117,21 +128,25 @@ def fit_committee(
         "R": np.hstack([linear, kernel(X)]),
         "G": graph.columns.astype(X.dtype),
     }
-    steps = FULL if few else FAST
+    steps = steps or (FULL if few else FAST)
     members: list[Member] = []
     total = np.zeros((n, terms.n_clusters))
     by_graph = np.zeros((n, terms.n_clusters))
+    each = []
     for name, phi in blocks.items():
-        for setting, fitted in _fit_block(phi, terms, starts, steps, step):
+        for setting, fitted in _fit_block(phi, terms, starts, steps, each_step):
             p = np.exp(log_memberships(phi, fitted.coef)).astype(np.float64)
             if name == "G":
                 p = p[graph.first_twin]
             order = _matched(total, p) if members else np.arange(terms.n_clusters)
             members.append(Member(name, setting, fitted.coef[:, order], fitted.history))
             total += p[:, order]
+            if some is not None:
+                each.append(p[some][:, order])
             if name == "G":
                 by_graph += p[:, order]
-    return Committee(scale, kernel, X, members, by_graph / 2, seed), total / len(members)
+    committee = Committee(scale, kernel, X, members, by_graph / 2, seed)
+    return committee, Said(total / len(members), np.array(each))
 
 
 def _fit_block(

@@ -5,12 +5,51 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 
+from sidelight.models._discriminative.statements import Votes
 from sidelight.models._registry import find_model
-from sidelight.side import LABEL, SideInformation, match_classes
+from sidelight.side import SideInformation
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+
+def starting_partitions(
+    X: NDArray[Any],
+    side: SideInformation,
+    votes: Votes,
+    n_clusters: int,
+    seed: int,
+    *,
+    quick: bool = False,
+) -> list[Ints]:
+    """Partitions in the given metric: by k-means with labels held, and by structural entropy.
+
+    Their numbers are columns. quick : only one of them.
+    """
+    named = np.unique(votes.column[votes.weight > 0])
+    some_unnamed = 0 < len(named) < n_clusters
+    found: list[Ints] = []
+    for name in ("StructuralEntropyClustering", "StructuralEntropyTree"):
+        if quick and not (some_unnamed and not found):
+            continue
+        other = find_model(name)(n_clusters, random_state=seed)
+        found.append(in_columns(fitted_labels(other, X, side), votes, n_clusters))
+    settings: dict[str, Any] = {"side_weight": 1e3, "random_state": seed}
+    if some_unnamed:  # clusters that nobody named start from another partition
+        settings |= {"init": _centers(X, found[0], votes, n_clusters), "n_init": 1}
+    elif quick:
+        settings |= {"n_init": 2}
+    k_means = find_model("PartitionLevelKMeans")(n_clusters, **settings)
+    seeded = in_columns(fitted_labels(k_means, X, side.only(kind="label")), votes, n_clusters)
+    return [seeded] if quick else [seeded, *found]
+
+
+def number_found(X: NDArray[Any], side: SideInformation, n_named: int, seed: int) -> int:
+    """The number of clusters where nobody gave one: what StructuralEntropyTree finds."""
+    labels = fitted_labels(find_model("StructuralEntropyTree")(random_state=seed), X, side)
+    return max(n_named, int(labels.max()) + 1, min(2, len(X)))
 
 
 def fitted_labels(other: Any, X: NDArray[Any], side: SideInformation) -> Ints:
@@ -20,70 +59,35 @@ def fitted_labels(other: Any, X: NDArray[Any], side: SideInformation) -> Ints:
         return np.asarray(other.fit(X, side=side).labels_)
 
 
-def starting_partitions(
-    X: NDArray[Any], side: SideInformation, classes: Ints, n_clusters: int, seed: int
-) -> list[Ints]:
-    """Partitions in the given metric: by k-means with labels held, and by structural entropy.
-
-    Column c of each is class ``classes[c]``, as far as these go.
-    """
-    entropy = find_model("StructuralEntropyClustering")(n_clusters, random_state=seed)
-    tree = find_model("StructuralEntropyTree")(n_clusters, random_state=seed)
-    found = [
-        in_columns(fitted_labels(other, X, side), side, classes, n_clusters)
-        for other in (entropy, tree)
-    ]
-    return [_seeded_k_means(X, side, classes, n_clusters, found[0], seed), *found]
-
-
-def number_found(X: NDArray[Any], side: SideInformation, n_named: int, seed: int) -> int:
-    """The number of clusters where nobody gave one: what StructuralEntropyTree finds."""
-    labels = fitted_labels(find_model("StructuralEntropyTree")(random_state=seed), X, side)
-    return max(n_named, int(labels.max()) + 1, min(2, len(X)))
-
-
-def in_columns(labels: Ints, side: SideInformation, classes: Ints, n_clusters: int) -> Ints:
+def in_columns(labels: Ints, votes: Votes, n_clusters: int) -> Ints:
     """Cluster numbers as columns: those of classes by their labels, the others in order.
 
     Rows without a cluster, and those of clusters beyond ``n_clusters``, are -1.
     """
     n_found = max(int(labels.max()) + 1, n_clusters)
     column = np.full(n_found, -1, dtype=np.int64)
-    if len(classes):
-        cluster_of = match_classes(side, labels, n_found)[side.leading_vocabulary][classes]
-        some = np.flatnonzero(cluster_of >= 0)
-        column[cluster_of[some]] = some
+    known = labels[votes.row] >= 0
+    row, at, weight = votes.row[known], votes.column[known], votes.weight[known]
+    counts = np.bincount(at * n_found + labels[row], weight, minlength=n_clusters * n_found)
+    spoken = np.unique(at)
+    which, cluster = linear_sum_assignment(
+        counts.reshape(n_clusters, n_found)[spoken], maximize=True
+    )
+    column[cluster] = spoken[which]
     free = np.setdiff1d(np.arange(n_found), column)
-    column[column < 0] = free[: int((column < 0).sum())]
+    column[column < 0] = free
     column[column >= n_clusters] = -1
     return np.where(labels >= 0, column[labels], -1)
 
 
-def _seeded_k_means(
-    X: NDArray[Any],
-    side: SideInformation,
-    classes: Ints,
-    n_clusters: int,
-    others: Ints,
-    seed: int,
-) -> Ints:
-    """K-means in which labels hold; clusters that nobody named start from another partition."""
-    said = side.statements
-    lead = side.leading_vocabulary
-    label = (said.kind == LABEL) & said.binding & (said.vocabulary == lead)
-    place = np.full(len(side.classes) + 1, -1, dtype=np.int64)  # the last for pairs
-    place[classes] = np.arange(len(classes))
-    label &= place[said.class_code] >= 0
-    labels_only = side.only(kind="label")
-    settings: dict[str, Any] = {"side_weight": 1e3, "random_state": seed}
-    if len(classes) and len(classes) < n_clusters:
-        centers = _means(X, others, n_clusters)
-        at, row = place[said.class_code[label]], said.i[label]
-        named = _means(X[row], at, len(classes))
-        centers[: len(classes)] = named
-        settings |= {"init": centers, "n_init": 1}
-    k_means = find_model("PartitionLevelKMeans")(n_clusters, **settings)
-    return in_columns(fitted_labels(k_means, X, labels_only), side, classes, n_clusters)
+def _centers(X: NDArray[Any], partition: Ints, votes: Votes, n_clusters: int) -> Floats:
+    """Means of the labels of each class; without labels, of the cluster of a partition."""
+    centers = _means(X, partition, n_clusters)
+    said = votes.weight > 0
+    row, column = votes.row[said], votes.column[said]
+    named = np.unique(column)
+    centers[named] = _means(X[row], column, n_clusters)[named]
+    return centers
 
 
 def _means(X: NDArray[Any], labels: Ints, n_clusters: int) -> Floats:

@@ -1,0 +1,71 @@
+"""The problem of one fit, and its two ways: in full, and quickly for cross-fitting."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.blocks import as_blocks
+from sidelight.models._discriminative.committee import QUICK, Committee, Said, fit_committee
+from sidelight.models._discriminative.starts import in_columns, starting_partitions
+from sidelight.models._discriminative.statements import statement_terms, votes_of
+from sidelight.models._metric import Learned, learn_metric
+from sidelight.side import SideInformation
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+class Problem(NamedTuple):
+    """Rows to fit to, and the statements about them.
+
+    column : of each statement the column of its class, -1 for none.
+    annotator : of each statement the number of its annotator.
+    """
+
+    X: NDArray[Any]
+    side: SideInformation
+    column: Ints
+    annotator: Ints
+    n_clusters: int
+    seed: int
+
+
+def fit_in_full(
+    problem: Problem,
+    metric: Learned,
+    error: Floats,
+    use: Bools,
+    init: Ints | None,
+    each_step: Callable[[], bool],
+) -> tuple[Committee, Floats]:
+    """All members from the best of several starts, or from ``init``; memberships of all rows.
+
+    error : of each statement; use : which statements the starts may see.
+    """
+    side, column, K = problem.side, problem.column, problem.n_clusters
+    Z = metric(problem.X)
+    votes = votes_of(side, column, use)
+    if init is None:
+        starts = starting_partitions(Z, side.where(use), votes, K, problem.seed)
+    else:
+        starts = [in_columns(init, votes, K)]
+    terms = statement_terms(side, error, column, K)
+    committee, said = fit_committee(Z, terms, starts, problem.seed, each_step=each_step)
+    return committee, said.mean
+
+
+def fit_quickly(problem: Problem, error: Floats, see: Bools, use: Bools, rows: Ints) -> Said:
+    """A committee that sees some statements only, in few steps; what it says about some rows.
+
+    see : the statements of J; use : those that the metric and the start may see too.
+    """
+    side, column, K = problem.side, problem.column, problem.n_clusters
+    learned = side.where(see & use)
+    Z = learn_metric(as_blocks(problem.X), learned)(problem.X)
+    votes = votes_of(side, column, see & use)
+    starts = starting_partitions(Z, learned, votes, K, problem.seed, quick=True)
+    terms = statement_terms(side, error, column, K, see)
+    return fit_committee(Z, terms, starts, problem.seed, steps=QUICK, some=rows)[1]
