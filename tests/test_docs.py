@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 import sidelight
-from sidelight.cli._app import app
+from sidelight.cli import app
 from sidelight.models import find_model, model_names, model_tags
 
 ROOT = Path(__file__).resolve().parents[1]

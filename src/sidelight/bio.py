@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sidelight.exceptions import DataError, SideInformationError, SidelightError
-from sidelight.side import SideInformation
-from sidelight.side._cells import from_cell, map_distinct, to_cell
+from sidelight.side import SideInformation, check_columns, from_cell, map_distinct, to_cell
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -267,8 +266,6 @@ def _known_labels(adata: Any, key: str, unlabeled: Any) -> SideInformation:
 def _table(adata: Any, key: str) -> Any:
     """The table of statements, its texts as texts and "" where there is none."""
     import pandas as pd
-
-    from sidelight.side._sources import check_columns
 
     where = f"adata.uns[{key!r}]"
     if key not in adata.uns:

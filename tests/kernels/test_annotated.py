@@ -11,7 +11,7 @@ from sidelight._kernels import annotated as kernels
 from sidelight._kernels import annotated_moves as moves
 from sidelight.blocks import as_blocks
 from sidelight.models._centers import plus_plus
-from sidelight.models._gaussian.search import Problem, _Search, kmeans, sums_of_squares
+from sidelight.models._gaussian.search import Problem, Search, kmeans, sums_of_squares
 from sidelight.models._gaussian.statements import Annotations
 from sidelight.side import SideInformation
 
@@ -79,7 +79,7 @@ class Case:
         self.problem = problem.with_model(variance_prior, sse)
         labels = rng.integers(4, size=n).astype(np.int32)
         labels[:8] = [0, 1, 2, 3] * 2
-        self.search = _Search(self.problem, labels, rng.permutation(len(said.annotated)))
+        self.search = Search(self.problem, labels, rng.permutation(len(said.annotated)))
         model = self.problem.model
         self.options |= {
             "diagonal": covariance_type == "diag",
@@ -273,7 +273,7 @@ def test_kempe_chain_keeps_the_statements_that_hold():
     side = SideInformation.from_pairs(must=[(0, 1)], cannot=[(1, 2), (2, 3)], n_samples=6)
     said = Annotations.of(side, 3, "bernoulli", None)
     problem = Problem.of(as_blocks(X), 3, "spherical", said).with_model(1.0, np.array([3.0]))
-    search = _Search(problem, np.array([0, 0, 1, 0, 2, 2], dtype=np.int32), np.arange(4))
+    search = Search(problem, np.array([0, 0, 1, 0, 2, 2], dtype=np.int32), np.arange(4))
     scratch = search.scratch
 
     def chain(start, with_cannot, limit=256):

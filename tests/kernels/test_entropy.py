@@ -108,9 +108,9 @@ def test_merging_takes_the_best_pair_of_all_each_time(seed, must_first):
     _, W, R, level, relation = problem(seed, n=12)
     edges = None
     if must_first:
-        from sidelight.models._entropy.clustering import _edge_relation
+        from sidelight.models._entropy.clustering import edge_relation
 
-        edges = _edge_relation(level, relation.pairs, np.arange(12))
+        edges = edge_relation(level, relation.pairs, np.arange(12))
     labels = search.merge(level, relation=edges)
     expected = oracle.merged_greedily(W, R, must_first=must_first)
     np.testing.assert_array_equal(labels, search.renumbered(expected))

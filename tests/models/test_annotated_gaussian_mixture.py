@@ -150,7 +150,7 @@ def test_compound_moves_reach_what_single_rows_do_not(monkeypatch):
             before = search.value
             search._relocate()
 
-    monkeypatch.setattr(steps._Search, "_climb", sweeps)
+    monkeypatch.setattr(steps.Search, "_climb", sweeps)
     single = AnnotatedGaussianMixture(4, **options).fit(sample.X, side=side)
     assert full.objective_ > single.objective_ + 10
     scores = [adjusted_rand_score(sample.y, m.labels_) for m in (full, single)]

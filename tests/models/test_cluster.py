@@ -14,14 +14,14 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client
 from distributed.core import Status
-from distributed.diagnostics.plugin import SchedulerPlugin
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from experiments.runner import run_cells
+from on_cluster import N, cluster_of, rows_of_blocks, some_rows
 from sidelight import (
     AnnotatedGaussianMixture,
     BayesianMixture,
@@ -30,8 +30,6 @@ from sidelight import (
 )
 from sidelight.blocks import (
     BLOCK_ROWS,
-    RowEntries,
-    _cluster,
     active_client,
     as_blocks,
     n_threads,
@@ -41,7 +39,6 @@ from sidelight.models import _fitting
 from sidelight.models._fitting import Deadline, elsewhere
 from sidelight.models._gaussian import search as annotated_search
 
-N = 4 * BLOCK_ROWS + 77
 MODELS = {
     "kmeans": PartitionLevelKMeans(3, n_init=1, random_state=0),
     "bayesian": BayesianMixture(4, n_init=1, max_iter=4, tol=1.0, random_state=0),
@@ -53,25 +50,6 @@ EACH = pytest.mark.parametrize(
     "name",
     ["kmeans", *(pytest.param(name, marks=pytest.mark.slow) for name in list(MODELS)[1:])],
 )
-
-
-def some_rows(start, stop):
-    """Rows as a file would give them: the same ones whoever reads, and whenever."""
-    truth = np.arange(start, stop) * 7919 % 3
-    noise = np.random.default_rng(start).normal(size=(stop - start, 4))
-    return noise + 3.0 * truth[:, None]
-
-
-def rows_of_blocks(n_rows, rows_per_chunk):
-    """A Dask array that is read where it is needed, block by block."""
-
-    def read(block_info=None):
-        first, last = block_info[None]["array-location"][0]
-        starts = range(first, last, BLOCK_ROWS)
-        return np.concatenate([some_rows(a, min(a + BLOCK_ROWS, last)) for a in starts])
-
-    sizes = [min(rows_per_chunk, n_rows - a) for a in range(0, n_rows, rows_per_chunk)]
-    return da.map_blocks(read, chunks=(tuple(sizes), (4,)), dtype=float, meta=np.empty((0, 0)))
 
 
 @pytest.fixture(scope="module")
@@ -88,17 +66,6 @@ def side():
 def expected(side):
     X = rows_of_blocks(N, BLOCK_ROWS).compute(scheduler="synchronous")
     return cache(lambda name: refit(MODELS[name], X, side))
-
-
-def cluster_of(**options):
-    return LocalCluster(
-        n_workers=2,
-        threads_per_worker=1,
-        dashboard_address=":0",
-        protocol="tcp",
-        silence_logs=50,
-        **options,
-    )
 
 
 @pytest.fixture(scope="module")
@@ -124,29 +91,6 @@ def assert_same(found, expected):
 
 def refit(model, X, side):
     return clone(model).fit(X, side=side)
-
-
-def count_done(dask_scheduler):
-    """How many tasks of sidelight the scheduler has seen done."""
-    return dask_scheduler.plugins["count-tasks"].n_done
-
-
-class CountTasks(SchedulerPlugin):
-    name = "count-tasks"
-
-    def __init__(self):
-        self.n_done = 0
-
-    def transition(self, key, start, finish, *args, **kwargs):
-        self.n_done += (start, finish) == ("processing", "memory") and "sidelight" in str(key)
-
-
-def moments(block, shift, label, entries):
-    label += 1
-    return (block.X - shift).sum(axis=0), len(entries.row)
-
-
-NO_ENTRIES = RowEntries(np.empty(0, dtype=np.int64))
 
 
 class AtIteration:
@@ -185,83 +129,6 @@ def test_other_chunks_on_a_cluster_give_the_same_labels(client, side, expected):
     assert_array_equal(found.labels_.compute(), expected("kmeans").labels_)
 
 
-def large_moments(block, shift, label, entries):
-    """More than a task would tell: the sums have to be taken out of what it leaves."""
-    total, n_entries = moments(block, shift, label, entries)
-    return total, n_entries, np.ones(10_000)
-
-
-def test_the_scheduler_sees_one_task_per_chunk_and_pass_or_two_where_sums_are_large_or_many(
-    client, monkeypatch
-):
-    n_chunks = 40
-    client.register_plugin(CountTasks())
-    # Two: beside the work the sums without the columns, and three sums of sixteen chunks.
-    two = 2 * n_chunks + 3
-    for statistics, most_chunks, n_tasks in [
-        (moments, n_chunks, n_chunks),
-        (large_moments, n_chunks, two),
-        (moments, n_chunks - 1, two),
-    ]:
-        monkeypatch.setattr("sidelight.blocks._dask._TELLING", most_chunks)
-        rows = as_blocks(da.ones((n_chunks * 100, 3), chunks=(100, 3)))
-        label, entries = rows.column(0, np.int32), RowEntries(np.array([7, 3999]))
-        rows.sum(statistics, 0.5, label, entries)
-        before = client.run_on_scheduler(count_done)
-        total, n_entries, *_ = rows.sum(statistics, 0.25, label, entries)
-        assert client.run_on_scheduler(count_done) - before <= n_tasks + 1  # and the parameters
-        assert_array_equal(total, 0.75 * n_chunks * 100)
-        assert n_entries == 2
-        assert label[np.array([0, 3999])].tolist() == [2, 2]
-
-
-@contextmanager
-def mail(put):
-    """With another way of what tasks tell to the client; afterwards as usual."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_cluster._Mailbox, "_put", put)
-        _cluster._mailboxes.clear()
-        yield
-    _cluster._mailboxes.clear()
-
-
-def test_sums_that_are_told_twice_late_or_never_are_counted_once(client):
-    put, first = _cluster._Mailbox._put, []
-
-    def twice_and_one_of_an_earlier_pass(self, event):
-        first.append(event)
-        for one in (event, first[0], event):
-            put(self, one)
-
-    def all_but_one(self, event):
-        if event[1][1] != 1:
-            put(self, event)
-
-    for lost_or_not in (put, twice_and_one_of_an_earlier_pass, all_but_one, lambda *_: None):
-        with mail(lost_or_not):
-            rows = as_blocks(rows_of_blocks(N, BLOCK_ROWS))
-            label = rows.column(0, np.int32)
-            found = [rows.sum(moments, 0.25, label, NO_ENTRIES)[0] for _ in range(2)]
-        assert label[np.array([0, N - 1])].tolist() == [2, 2]
-        expected = as_blocks(rows_of_blocks(N, N).compute()).sum(
-            moments, 0.25, np.zeros(N, dtype=np.int32), NO_ENTRIES
-        )
-        assert_array_equal(found, [expected[0]] * 2)
-
-
-def test_clients_of_one_cluster_get_their_own_sums(client):
-    with Client(client.scheduler.address, set_as_default=False) as other:
-        shifts = {}
-        for who, shift in [(client, 0.25), (other, 0.75)]:
-            with who.as_current():
-                rows = as_blocks(da.ones((20, 3), chunks=(5, 3)))
-            shifts[shift] = rows, rows.column(0, np.int32)
-        for _ in range(3):
-            for shift, (rows, label) in shifts.items():
-                total, _ = rows.sum(moments, shift, label, NO_ENTRIES)
-                assert_array_equal(total, 20 * (1.0 - shift))
-
-
 def test_what_a_fit_leaves_on_the_cluster_goes_with_the_model(client):
     n_chunks = 4
     X = rows_of_blocks(n_chunks * BLOCK_ROWS, BLOCK_ROWS)
@@ -290,41 +157,6 @@ def test_what_a_fit_leaves_on_the_cluster_goes_with_the_model(client):
         assert settled(0) == 0
     # What it takes to compute lost labels again: of each pass a task per chunk.
     assert known[1] - known[0] == 4 * n_chunks
-
-
-def test_replaced_columns_are_given_up_one_pass_later(client):
-    n_chunks = 3
-    rows = as_blocks(da.ones((n_chunks, 2), chunks=(1, 2)))
-    column = rows.column(0, np.int32)
-    before = len(client.futures)
-    for _ in range(5):
-        rows.sum(moments, 0.5, column, NO_ENTRIES)
-    deadline = time.monotonic() + 10.0
-    # What two passes have left, and the statements, which were sent once.
-    while len(client.futures) > before + 3 * n_chunks and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert len(client.futures) <= before + 3 * n_chunks
-    assert column[np.arange(n_chunks)].tolist() == [5] * n_chunks
-
-
-def test_parameters_travel_with_the_tasks_or_alone_and_the_sums_are_the_same(client):
-    n_chunks = 20
-    rows = as_blocks(da.ones((n_chunks, 3), chunks=(1, 3)))
-    with pytest.MonkeyPatch.context() as patch:
-        small = rows.sum(moments, np.full(3, 0.25), rows.column(0, np.int32), NO_ENTRIES)
-        patch.setattr("sidelight.blocks._dask._SMALL", 0)
-        large = rows.sum(moments, np.full(3, 0.25), rows.column(0, np.int32), NO_ENTRIES)
-    assert_array_equal(small[0], 0.75 * n_chunks)
-    assert_array_equal(large[0], small[0])
-
-
-def alignment(block, _):
-    return (int(block.X.flags.aligned and block.X.base is not None),)  # a view of the chunk
-
-
-def test_chunks_that_were_sent_are_aligned_once(client):
-    X = da.from_array(some_rows(0, 3 * BLOCK_ROWS), chunks=(BLOCK_ROWS, 4)).persist()
-    assert as_blocks(X).sum(alignment, None) == (3,)
 
 
 @pytest.mark.parametrize("init", ["seeded", "k-means++"])

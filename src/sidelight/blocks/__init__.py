@@ -9,20 +9,22 @@ from sidelight.blocks._blocks import (
     as_blocks,
     is_dask,
 )
-from sidelight.blocks._cluster import active_client
+from sidelight.blocks._cluster import Cluster, active_client
 from sidelight.blocks._dask import check_dask, check_sizes, lazily
-from sidelight.blocks._threads import n_threads, one_blas_thread, threads
+from sidelight.blocks._threads import in_order, n_threads, one_blas_thread, threads
 
 __all__ = [
     "BLOCK_ROWS",
     "Block",
     "Blocks",
     "CSRRows",
+    "Cluster",
     "RowEntries",
     "active_client",
     "as_blocks",
     "check_dask",
     "check_sizes",
+    "in_order",
     "is_dask",
     "lazily",
     "n_threads",

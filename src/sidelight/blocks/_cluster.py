@@ -158,7 +158,21 @@ _mailboxes_lock = threading.Lock()
 
 
 class Cluster:
-    """The workers of a `distributed.Client`. Lost results are computed again, by Dask."""
+    """The workers of a `distributed.Client`. Lost results are computed again, by Dask.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Such as `active_client` gives.
+
+    Examples
+    --------
+    >>> from distributed import Client
+    >>> with Client(processes=False, n_workers=1, dashboard_address=None) as client:
+    ...     workers = Cluster(client)
+    ...     workers.call(lambda: "what waits here ends when the last worker is gone")
+    'what waits here ends when the last worker is gone'
+    """
 
     copies = True
 

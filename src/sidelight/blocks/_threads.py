@@ -149,6 +149,23 @@ def in_order(function: Callable[[int], T], n_tasks: int) -> Iterator[T]:
     Kernels release the GIL, so plain threads use the cores. A few results per thread are in flight,
     never all of them. The pool lives for one call: one that outlives a fork would wait for threads
     that no longer exist.
+
+    Parameters
+    ----------
+    function : callable
+        From the number of a task to its result.
+    n_tasks : int
+        The number of tasks.
+
+    Yields
+    ------
+    object
+        The results, in the order of the tasks.
+
+    Examples
+    --------
+    >>> list(in_order(lambda task: task**2, 4))
+    [0, 1, 4, 9]
     """
     n_workers = min(n_threads(), n_tasks)
     with one_blas_thread():

@@ -3,6 +3,6 @@
 Commands import what they need when they run, so that ``sidelight --help`` answers at once.
 """
 
-from sidelight.cli._app import main
+from sidelight.cli._app import app, main
 
-__all__ = ["main"]
+__all__ = ["app", "main"]

@@ -9,6 +9,7 @@ from sidelight.graph._graph import (
     median_bandwidth,
     neighbor_graph,
 )
+from sidelight.graph._ivf import nearby_order
 from sidelight.graph._search import (
     EXACT_ROWS,
     Neighbors,
@@ -31,6 +32,7 @@ __all__ = [
     "local_scales",
     "local_weights",
     "median_bandwidth",
+    "nearby_order",
     "nearest_neighbors",
     "neighbor_graph",
     "normalized_adjacency",

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight._kernels import neighbors as kernels
-from sidelight.blocks import n_threads
-from sidelight.blocks._threads import in_order
+from sidelight.blocks import in_order, n_threads
 
 RECALL = 0.97
 _SAMPLE = 1_000  # rows on which the recall is measured: a standard error of 0.2 per cent or less
@@ -82,6 +81,25 @@ def nearby_order(X: NDArray[Any], *, seed: int) -> Ints:
     """An order in which rows that are near each other mostly stand near each other.
 
     By some hundred cells around faiss' centres, and cells in the order of a tree of their centres.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        At least two rows.
+    seed : int
+        Of the centres.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Row numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.tile([[0.0], [9.0]], (4, 1))
+    >>> X[nearby_order(X, seed=0), 0].tolist() in ([0.0] * 4 + [9.0] * 4, [9.0] * 4 + [0.0] * 4)
+    True
     """
     import faiss
     from scipy.cluster.hierarchy import leaves_list, linkage

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sidelight._kernels import neighbors as kernels
-from sidelight.blocks import n_threads
-from sidelight.blocks._threads import in_order, one_blas_thread
+from sidelight.blocks import in_order, n_threads, one_blas_thread
 from sidelight.exceptions import DataError
 from sidelight.graph._ivf import ivf_candidates
 

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from sidelight.blocks import active_client, as_blocks, one_blas_thread, threads
-from sidelight.blocks._cluster import Cluster
+from sidelight.blocks import Cluster, active_client, as_blocks, one_blas_thread, threads
 from sidelight.exceptions import DataError
 
 T = TypeVar("T")

@@ -1,5 +1,6 @@
 """What people know about their data: statements, what follows from them, where they clash."""
 
+from sidelight.side._cells import from_cell, map_distinct, to_cell
 from sidelight.side._closure import Closure
 from sidelight.side._conflicts import Conflict, Conflicts
 from sidelight.side._feasibility import Feasibility
@@ -17,6 +18,7 @@ from sidelight.side._kinds import (
 )
 from sidelight.side._matching import match_classes
 from sidelight.side._sampling import sample_labels, sample_pairs
+from sidelight.side._sources import check_columns
 from sidelight.side._statements import Statements
 from sidelight.side._views import ClassColumns
 
@@ -35,10 +37,14 @@ __all__ = [
     "Kind",
     "SideInformation",
     "Statements",
+    "check_columns",
+    "from_cell",
+    "map_distinct",
     "match_classes",
     "read",
     "sample_labels",
     "sample_pairs",
+    "to_cell",
     "usable_kinds",
     "write",
 ]

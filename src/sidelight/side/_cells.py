@@ -27,7 +27,24 @@ _MAX_DIGITS = sys.int_info.default_max_str_digits
 
 
 def to_cell(value: Any, *, keep_formulas: bool = False) -> str:
-    """Write one value (None, bool, int, float or text) so that :func:`from_cell` restores it."""
+    """Write one value (None, bool, int, float or text) so that :func:`from_cell` restores it.
+
+    Parameters
+    ----------
+    value : None, bool, int, float or str
+        The value.
+    keep_formulas : bool
+        Whether a text that a spreadsheet would take for a formula stays without quotes.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> [to_cell(value) for value in (3, "3", "three", None)]
+    ['3', '"3"', 'three', '']
+    """
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -41,7 +58,22 @@ def to_cell(value: Any, *, keep_formulas: bool = False) -> str:
 
 
 def from_cell(cell: str) -> Any:
-    """Read one cell: the value of a JSON literal, the text of anything else, None when empty."""
+    """Read one cell: the value of a JSON literal, the text of anything else, None when empty.
+
+    Parameters
+    ----------
+    cell : str
+        The cell, as :func:`to_cell` writes it.
+
+    Returns
+    -------
+    None, bool, int, float or str
+
+    Examples
+    --------
+    >>> [from_cell(cell) for cell in ("3", '"3"', "three", "")]
+    [3, '3', 'three', None]
+    """
     text = cell.strip()
     if not text:
         return None
@@ -88,7 +120,24 @@ def is_whole(value: Any) -> bool:
 
 
 def map_distinct(function: Callable[[Any], Any], values: Iterable[Any]) -> list[Any]:
-    """Apply a function to every value, computing it once per distinct value."""
+    """Apply a function to every value, computing it once per distinct value.
+
+    Parameters
+    ----------
+    function : callable
+        Of one value.
+    values : iterable
+        Hashable values; 1, 1.0 and True are different.
+
+    Returns
+    -------
+    list
+
+    Examples
+    --------
+    >>> map_distinct(repr, [1, True, 1])
+    ['1', 'True', '1']
+    """
     values = values if isinstance(values, list) else list(values)
     # The type is part of the key only where it has to be: text equals nothing but text.
     if set(map(type, values)) <= {str}:

@@ -96,7 +96,25 @@ def fail(
 
 
 def check_columns(name: str, columns: Sequence[str], hint: str = "") -> None:
-    """Refuse unknown, repeated and missing columns."""
+    """Refuse unknown, repeated and missing columns of a table of statements.
+
+    Parameters
+    ----------
+    name : str
+        What the table is called in the error message.
+    columns : sequence of str
+        The names of its columns.
+    hint : str
+        A sentence for the end of the message.
+
+    Examples
+    --------
+    >>> check_columns("table", ["kind", "i", "j"])
+    >>> check_columns("table", ["kind", "row"])
+    Traceback (most recent call last):
+        ...
+    sidelight.exceptions.SideInformationError: table: unknown column 'row'; missing column 'i'. ...
+    """
     unknown = [column for column in columns if column not in COLUMNS]
     twice = sorted({column for column in columns if list(columns).count(column) > 1})
     missing = [column for column in ("kind", "i") if column not in columns]

@@ -20,7 +20,7 @@ from sidelight._formulas import BEGINNINGS, quoted
 from sidelight._reading import refuse_missing
 from sidelight._writing import replacing
 from sidelight.exceptions import DataError, UnusableColumnsError
-from sidelight.side._cells import from_cell
+from sidelight.side import from_cell
 from sidelight.tables._arrays import read_arrays
 from sidelight.tables._columns import (
     MISSING,

@@ -45,8 +45,7 @@ from sidelight._validation import (
     StrOptions,
 )
 from sidelight.exceptions import DataError
-from sidelight.graph import EXACT_ROWS
-from sidelight.graph._ivf import nearby_order
+from sidelight.graph import EXACT_ROWS, nearby_order
 from sidelight.models._entropy import search as search
 from sidelight.models._entropy.graph import EntropyGraphModel, Task
 from sidelight.models._entropy.statements import relation_graph
@@ -401,7 +400,7 @@ class StructuralEntropyClustering(EntropyGraphModel):
         n_wanted = 1 if self.n_clusters is None else self.n_clusters
         is_rows = len(begin) == int(begin.max(initial=-1)) + 1
         top = level if is_rows else search.aggregate(level, begin)
-        relation = _edge_relation(top, pairs, begin) if self.must_first else None
+        relation = edge_relation(top, pairs, begin) if self.must_first else None
         return search.merge(top, n_wanted=n_wanted, relation=relation)[begin]
 
     # What is left after the fit
@@ -477,7 +476,7 @@ def _given(init: Any, X: Any, n_samples: int) -> Ints:
     return search.renumbered(labels)
 
 
-def _edge_relation(level: search.Level, pairs: sparse.csr_array, labels: Ints) -> Floats:
+def edge_relation(level: search.Level, pairs: sparse.csr_array, labels: Ints) -> Floats:
     """For each edge of the level what statements say of its ends (beside their groups)."""
     pairs = pairs.tocoo()
     n = level.n_nodes

@@ -235,7 +235,7 @@ def _overall_variance(rows: Blocks, n_variances: int) -> Floats:
 # Local search
 
 
-class _Search:
+class Search:
     """One local search: a partition, its state, and the steps that improve it."""
 
     def __init__(self, problem: Problem, labels: Any, order: Ints) -> None:
@@ -428,7 +428,7 @@ def improve(
 
     It may end as soon as it comes to a partition that is ``known`` by its signature.
     """
-    return _Search(problem, labels.copy(), order).run(deadline, known)
+    return Search(problem, labels.copy(), order).run(deadline, known)
 
 
 def polish(problem: Problem, found: Found) -> Found:
@@ -443,7 +443,7 @@ def polish(problem: Problem, found: Found) -> Found:
         nobody_held = np.zeros(problem.n_clusters, dtype=bool)
         if not _look(problem, problem.fixed, found.best.labels, at, nobody_held).n_changed:
             return found
-    last = _Search(problem, found.best.labels.copy(), np.empty(0, dtype=np.int64))
+    last = Search(problem, found.best.labels.copy(), np.empty(0, dtype=np.int64))
     for _ in range(_POLISH_PASSES):
         if not last.settle(hold=False):
             break

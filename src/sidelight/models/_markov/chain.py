@@ -10,7 +10,7 @@ from scipy.sparse import linalg as sparse_linalg
 
 from sidelight import _memory
 from sidelight._kernels import aggregate as kernels
-from sidelight.blocks._threads import in_order
+from sidelight.blocks import in_order
 from sidelight.exceptions import DataError
 from sidelight.graph import join_neighbors, nearest_neighbors, query_neighbors
 

@@ -15,7 +15,7 @@ from scipy.optimize import linear_sum_assignment
 
 from sidelight._kernels import aggregate as kernels
 from sidelight._work import count_work
-from sidelight.blocks._threads import in_order
+from sidelight.blocks import in_order
 from sidelight.models._markov.chain import Chain, mass_by, one_hot
 from sidelight.side import CANNOT, LABEL, MUST, NOT_LABEL, SideInformation
 
