@@ -23,7 +23,7 @@ from sidelight.models import find_model, model_names, model_tags
 ROOT = Path(__file__).resolve().parents[1]
 MODULES = sorted(m.name for m in pkgutil.walk_packages(sidelight.__path__, "sidelight."))
 PARTS = [
-    *("side", "blocks", "graph", "models", "metrics", "tables", "datasets", "report"),
+    *("side", "blocks", "graph", "models", "metrics", "tables", "datasets", "report", "select"),
     *("study", "bio", "results", "tree", "testing", "exceptions"),
 ]
 

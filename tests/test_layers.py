@@ -36,7 +36,8 @@ USES = {
     "models": {"side", "blocks", "graph", "results", "tree", "_kernels", "_validation", *BASE},
     "report": {"side", "results", "tree", "metrics", "graph", *BASE},
     "bio": {"side", "models", *BASE},
-    "study": {"side", "tables", "models", "results", "report", "bio", *BASE},
+    "select": {"side", "results", "metrics", "models", *BASE},
+    "study": {"side", "tables", "models", "results", "report", "bio", "select", *BASE},
     "testing": {"side", "blocks", "models", "metrics", "results", "_validation", "datasets", *BASE},
 }
 HOMES = {
@@ -51,6 +52,7 @@ HOMES = {
         "datasets",
         "tables",
         "study",
+        "select",
         "_validation",
         "testing",
         "graph",

@@ -94,7 +94,7 @@ class Membership:
         """Whether X is the data of the fit, not a scaled copy of it or other rows."""
         return self.key is not None and self.key == data_key(X)
 
-    def confidence(
+    def of_rows(
         self, X: Any, labels: NDArray[Any], rows: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """For each row the probability of its own cluster; for some ``rows`` those of all.

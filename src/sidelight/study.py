@@ -35,6 +35,7 @@ from sidelight.tables import (
 if TYPE_CHECKING:
     from sidelight.report import Evidence
     from sidelight.results import ClusterResult, Verdict
+    from sidelight.select import HeldOut
 
 __all__ = [
     "Answer",
@@ -82,6 +83,7 @@ def fit(
     use_what_fits: bool = False,
     truth: str | None = None,
     stability: int = 0,
+    folds: int | Literal["auto"] = "auto",
     use_rep: str | None = None,
     pairs_key: str | None = None,
     progress: Progress | None = None,
@@ -118,6 +120,10 @@ def fit(
         Column with true classes, to compare with; the model does not see it.
     stability : int
         How many fits with other seeds to compare with.
+    folds : int or "auto", default="auto"
+        How often to fit without a part of the statements, which then tell how good the answer is
+        and how far its probabilities can be trusted. "auto": 5, above 10,000 rows 3, above 100,000
+        none, and none for fewer than 20 statements. 0 for none.
     use_rep : str, optional
         What to cluster cells by (.h5ad): a key of ``obsm``, or "X".
     pairs_key : str, optional
@@ -174,12 +180,15 @@ def fit(
     with stage("fitting with other seeds"):
         for other in others:
             _fit(other, prepared.X, known)
+    with stage("fitting without a part of the statements"):
+        held_out, judgement = _hold_out(estimator, prepared.X, known, folds)
     return Answer(
         estimator,
         table=table,
         ids=ids,
         prepared=prepared,
-        notes=notes,
+        notes=[*judgement, *notes],
+        held_out=held_out,
         truth=None if truth is None else table.labels(truth),
         stability=[other.labels_ for other in others],
     )
@@ -347,7 +356,9 @@ class Answer:
     prepared : Prepared
         The matrix that the model saw, and how it came about.
     notes : list of str
-        What was done and what to beware of, in sentences.
+        How good the answer is, what was done and what to beware of, in sentences.
+    held_out : HeldOut or None
+        What fits without a part of the statements say about these.
     truth : list or None
         The true classes, where there are any to compare with.
     stability : list of ndarray
@@ -364,6 +375,7 @@ class Answer:
     >>> answer.columns()["cluster_name"]
     ['low', 'low', 'high', 'high']
     >>> print(answer.in_words())
+    2 statements are too few to hold some back: how good the answer is remains open (20 will do).
     table: 4 rows, clustered by 1 columns.
     Not used to cluster: known.
     Columns were standardised (mean 0, standard deviation 1).
@@ -378,6 +390,7 @@ class Answer:
     ids: NDArray[Any] | None
     prepared: Prepared
     notes: list[str]
+    held_out: "HeldOut | None"
     truth: list[Any] | None
     stability: list[NDArray[Any]]
 
@@ -407,12 +420,23 @@ class Answer:
     def _evidence(self) -> "Evidence":
         from sidelight.report import Evidence
 
-        return Evidence.of(
+        found = Evidence.of(
             self.model,
             self.prepared.X,
             truth=self.truth,
             stability=self.stability,
             notes=self.notes,
+        )
+        return found._replace(confidence=self._calibrated(found.probabilities))
+
+    def _calibrated(self, probabilities: Any) -> NDArray[np.float64] | None:
+        calibration = None if self.held_out is None else self.held_out.calibration
+        if calibration is None or probabilities is None:
+            return None
+        labels, clusters = self.result.labels, self.result.verdict.clusters
+        sure = calibration.confidence(probabilities, labels)
+        return (
+            sure if calibration.line is None else np.where(np.isin(labels, clusters), sure, np.nan)
         )
 
     @property
@@ -421,12 +445,15 @@ class Answer:
         membership: NDArray[np.float64] | None = self._evidence.probabilities
         return membership
 
-    @cached_property
+    @property
     def confidence(self) -> NDArray[np.float64] | None:
-        """For each row the probability of its cluster, where the model gives one."""
-        from sidelight.report import confidence
+        """For each row how probably the name of its cluster is right.
 
-        return None if self.membership is None else confidence(self.result, self.membership)
+        Calibrated on statements that were held back; None where there are too few, or where the
+        model has no probabilities. NaN in clusters that no label names.
+        """
+        confidence: NDArray[np.float64] | None = self._evidence.confidence
+        return confidence
 
     @cached_property
     def suspect(self) -> NDArray[np.bool_]:
@@ -436,13 +463,23 @@ class Answer:
         return suspect_rows(self.result)
 
     def columns(self, prefix: str = "") -> dict[str, list[Any]]:
-        """The answer as columns: cluster, cluster_name, confidence where there is one, suspect."""
+        """The answer as columns: cluster, cluster_name, membership, confidence, suspect.
+
+        membership is the model's own probability of the row's cluster, and confidence how probably
+        the name of the cluster is right; each is there where the model and the statements allow.
+        """
+        from sidelight.report import own_membership
+
         columns: dict[str, list[Any]] = {
             "cluster": self.result.labels.tolist(),
             "cluster_name": [str(name) for name in self.result.names.tolist()],
         }
+        if self.membership is not None:
+            own = own_membership(self.result, self.membership)
+            columns["membership"] = [round(value, 6) for value in own.tolist()]
         if self.confidence is not None:
-            columns["confidence"] = [round(value, 6) for value in self.confidence.tolist()]
+            told = np.round(self.confidence, 6).tolist()
+            columns["confidence"] = [None if value != value else value for value in told]
         columns["suspect"] = self.suspect.astype(int).tolist()
         return {f"{prefix}{name}": values for name, values in columns.items()}
 
@@ -673,3 +710,29 @@ def _fit(model: Any, X: NDArray[Any], known: SideInformation) -> list[str]:
         model.fit(X, side=known)
     told = dict.fromkeys(str(warning.message) for warning in caught)
     return [f"{text[:1].upper()}{text[1:]}" for text in told]
+
+
+def _hold_out(
+    model: Any, X: NDArray[Any], known: SideInformation, folds: int | Literal["auto"]
+) -> tuple["HeldOut | None", list[str]]:
+    """How good the answer is by statements that were held back, and a sentence about it."""
+    from sidelight.select import ENOUGH, cross_validate_statements
+
+    n_rows, n_statements = X.shape[0], int(known.statements.binding.sum())
+    if folds == "auto":
+        folds = 5 if n_rows <= 10_000 else 3 if n_rows <= 100_000 else 0
+        if 0 < n_statements < ENOUGH:
+            folds = 0
+            return None, [
+                f"{n_statements} statements are too few to hold some back: how good the answer is "
+                f"remains open ({ENOUGH} will do)."
+            ]
+    if not (folds and n_statements):
+        return None, []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit with all statements has said it
+        try:
+            found = cross_validate_statements(model, X, side=known, n_splits=folds)
+        except SidelightError as error:
+            return None, [f"No statements could be held back to judge by: {error}"]
+    return found, [found.in_words()]

@@ -60,7 +60,7 @@ def test_the_output_is_the_input_with_four_more_columns_at_most(
         assert told in result.output.replace("\n", " ")
 
 
-def test_confidence_and_suspects_come_from_models_that_have_them(run, patients, said, tmp_path):
+def test_memberships_and_suspects_come_from_models_that_have_them(run, patients, said, tmp_path):
     path = tmp_path / "wrong.csv"
     lines = [line for line in said.read_text().splitlines() if "p999" not in line]
     path.write_text("\n".join([*lines, "must,p010,p060,,bob"]) + "\n")
@@ -71,8 +71,8 @@ def test_confidence_and_suspects_come_from_models_that_have_them(run, patients, 
     )
     assert result.exit_code == 0, result.output
     rows = {row["patient"]: row for row in rows_of(out)}
-    assert all(0 <= float(row["confidence"]) <= 1 for row in rows.values())
-    assert np.mean([float(row["confidence"]) for row in rows.values()]) > 0.8
+    assert all(0 <= float(row["membership"]) <= 1 for row in rows.values())
+    assert np.mean([float(row["membership"]) for row in rows.values()]) > 0.8
     assert rows["p010"]["suspect"] == rows["p060"]["suspect"] == "1"
     assert rows["p100"]["suspect"] == "0"
     assert "p010 with p060 (must, bob)" in result.output

@@ -76,14 +76,14 @@ def test_a_page_written_in_python_tells_what_the_model_knows(liar, tmp_path):
     X, _, side = liar
     result = AnnotatedGaussianMixture(2, random_state=0).fit(X, side=side).result_
     summary = result.report(tmp_path / "page.html", X, pictures=False)
-    assert all(cluster["confidence"] > 0.99 for cluster in summary["clusters"])
+    assert all(cluster["membership"] > 0.99 for cluster in summary["clusters"])
     assert all(row["accuracy"] is not None for row in summary["kept"]["by_annotator"])
     assert [s["doubt"] for s in summary["suspects"]] == sorted(
         result.verdict.error[result.violated], reverse=True
     )[: len(summary["suspects"])]
 
 
-def test_membership_of_the_fitted_rows_gives_confidence_and_doubt(liar):
+def test_membership_of_the_fitted_rows_gives_shares_and_doubt(liar):
     X, _, side = liar
     model = BayesianMixture(2, random_state=0).fit(X, side=side)
     asked = summarize(model.result_, X)
@@ -93,7 +93,7 @@ def test_membership_of_the_fitted_rows_gives_confidence_and_doubt(liar):
     assert asked["suspects"][0]["doubt"] is not None
     # In other units the model would say something else about the same rows.
     other = summarize(model.result_, 10.0 * X)
-    assert other["clusters"][0]["confidence"] is None
+    assert other["clusters"][0]["membership"] is None
     assert other["suspects"][0]["doubt"] is None
 
 
@@ -109,12 +109,12 @@ def test_the_data_of_a_fit_are_known_again_in_their_form(liar, form):
     assert membership.is_about(X)
     assert not membership.is_about(X[:30])
     rows = np.array([0, 59])
-    own, some = membership.confidence(X, model.labels_, rows)
+    own, some = membership.of_rows(X, model.labels_, rows)
     expected = model.predict_proba(X)
     assert_array_equal(own, expected[np.arange(60), model.labels_])
     assert_array_equal(some, expected[rows])
     with pytest.raises(DataError, match="not the data that the model was fitted to"):
-        membership.confidence(liar[0] + 1, model.labels_, rows)
+        membership.of_rows(liar[0] + 1, model.labels_, rows)
 
 
 def test_a_long_table_of_probabilities_is_never_whole():
@@ -128,7 +128,7 @@ def test_a_long_table_of_probabilities_is_never_whole():
 
     ask = replace(model.result_.verdict.membership, probabilities=counting)
     rows = np.array([3, 65_535, 65_536])
-    own, some = ask.confidence(X, model.labels_, rows)
+    own, some = ask.of_rows(X, model.labels_, rows)
     assert sizes == [65_536, 70_000 - 65_536]
     whole = model.predict_proba(X)
     assert_array_equal(own, whole[np.arange(len(X)), model.labels_])

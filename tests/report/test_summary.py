@@ -15,8 +15,8 @@ from sidelight import SideInformation
 from sidelight.exceptions import DataError
 from sidelight.report import (
     Evidence,
-    confidence,
     disagreements,
+    own_membership,
     summarize,
     summarize_side,
     suspect_rows,
@@ -58,7 +58,7 @@ def test_a_summary_is_plain_data_and_complete(told):
     )
     assert summary["model"] == "PartitionLevelKMeans"
     assert summary["command"] == "sidelight fit"
-    assert [cluster["confidence"] for cluster in summary["clusters"]] == pytest.approx([0.9] * 3)
+    assert [cluster["membership"] for cluster in summary["clusters"]] == pytest.approx([0.9] * 3)
 
 
 def test_profiles_are_differences_in_standard_deviations_and_in_units(told):
@@ -134,7 +134,7 @@ def test_evidence_asks_the_model_for_what_it_has(told):
     assert evidence.probabilities is None
     told.model.predict_proba = lambda X: sure(told.result)
     evidence = Evidence.of(told.model, told.X)
-    assert_allclose(confidence(told.result, evidence.probabilities), 0.9)
+    assert_allclose(own_membership(told.result, evidence.probabilities), 0.9)
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,15 @@ def fit(
         int,
         typer.Option(metavar="N", min=0, help="How many fits with other seeds to compare with."),
     ] = 0,
+    folds: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="How often to fit without a part of the statements, to judge the answer by them; "
+            "by default 5, fewer for many rows, none for fewer than 20 statements.",
+        ),
+    ] = None,
     picture: Annotated[
         Picture, typer.Option(help="The plane of the page's picture.")
     ] = Picture.pca,
@@ -142,9 +151,10 @@ def fit(
 ) -> None:
     """Cluster a table with the help of statements, and write it with its clusters.
 
-    The output has the columns and the row order of the input, and four more: cluster (a number),
-    cluster_name, confidence (the probability of the cluster, where the model gives one) and suspect
-    (1 where a statement about the row is broken or probably wrong).
+    The output has the columns and the row order of the input, and up to five more: cluster (a
+    number), cluster_name, membership (the model's own probability of the cluster), confidence (how
+    probably the name is right, judged by statements that were held back) and suspect (1 where a
+    statement about the row is broken or probably wrong).
     """
     from sidelight.cli._models import read_settings
     from sidelight.cli._progress import Stages
@@ -170,6 +180,7 @@ def fit(
             use_what_fits=use_what_fits,
             truth=truth,
             stability=stability,
+            folds="auto" if folds is None else folds,
             use_rep=use_rep,
             pairs_key=pairs_key,
             progress=stages,

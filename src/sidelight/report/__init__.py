@@ -4,15 +4,15 @@ from sidelight.report._charts import plot_annotators, plot_confusion, plot_histo
 from sidelight.report._figures import check_pictures, new_figure, plot_clusters, project
 from sidelight.report._page import write_report
 from sidelight.report._statements import disagreements, summarize_side
-from sidelight.report._summary import Evidence, confidence, summarize, suspect_rows
+from sidelight.report._summary import Evidence, own_membership, summarize, suspect_rows
 from sidelight.report._tree import plot_tree
 
 __all__ = [
     "Evidence",
     "check_pictures",
-    "confidence",
     "disagreements",
     "new_figure",
+    "own_membership",
     "plot_annotators",
     "plot_clusters",
     "plot_confusion",

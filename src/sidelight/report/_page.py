@@ -276,6 +276,20 @@ def _opening(title: str, summary: dict[str, Any]) -> _Html:
     )
 
 
+# What the columns of the table of clusters are called, and what they mean.
+_OPTIONAL = (
+    ("confidence", "mean confidence"),
+    ("membership", "mean membership"),
+    ("stability", "stability over seeds"),
+)
+_MEANING = {
+    "confidence": "Confidence: how often the name of the cluster is right, judged by statements "
+    "that were held back.",
+    "membership": "Membership: the model's own probability of the cluster. It says how clearly the "
+    "model tells clusters apart, not how often their names are right.",
+}
+
+
 def _clusters_section(summary: dict[str, Any], drawn: dict[str, _Html]) -> _Html:
     # The largest ones, in their own order: a page with thousands is no page.
     by_size = sorted(summary["clusters"], key=lambda cluster: -cluster["size"])[:_MAX_CLUSTERS]
@@ -283,7 +297,7 @@ def _clusters_section(summary: dict[str, Any], drawn: dict[str, _Html]) -> _Html
     n_hidden = summary["n_clusters"] - len(clusters)
     optional = [
         (key, name)
-        for key, name in (("confidence", "mean confidence"), ("stability", "stability over seeds"))
+        for key, name in _OPTIONAL
         if any(cluster[key] is not None for cluster in clusters)
     ]
     header = ["cluster", "rows", "share", *(name for _, name in optional)]
@@ -297,6 +311,7 @@ def _clusters_section(summary: dict[str, Any], drawn: dict[str, _Html]) -> _Html
         for cluster in clusters
     ]
     parts: list[Any] = [_tag("h2", "The clusters"), drawn.get("clusters", ""), _table(header, rows)]
+    parts += [_tag("p", _MEANING[key], class_="small") for key, _ in optional if key in _MEANING]
     if n_hidden:
         parts.append(_tag("p", f"And {n_hidden:,} smaller ones.", class_="small"))
     if summary["columns"] and summary["n_clusters"] > 1:

@@ -22,9 +22,11 @@ class Evidence(NamedTuple):
     """What a report may be given beside the result itself; all of it may be missing.
 
     ``probabilities`` has a row per row and a column per cluster; where it is missing, the result's
-    own membership is asked, if X is what the model saw. ``truth`` holds given classes, None where
-    unknown; ``stability`` holds the labels of fits with other seeds; ``notes`` are sentences about
-    what was done, and ``command`` repeats it.
+    own membership is asked, if X is what the model saw. ``confidence`` is, for each row, how
+    probably the name of its cluster is right, judged by statements that were held back (NaN where
+    nobody named the cluster): see `sidelight.select.Calibration`. ``truth`` holds given classes,
+    None where unknown; ``stability`` holds the labels of fits with other seeds; ``notes`` are
+    sentences about what was done, and ``command`` repeats it.
 
     Examples
     --------
@@ -36,6 +38,7 @@ class Evidence(NamedTuple):
     """
 
     probabilities: Any = None
+    confidence: Any = None
     truth: Any = None
     stability: Sequence[ArrayLike] = ()
     notes: Sequence[str] = ()
@@ -76,9 +79,9 @@ def summarize(
     dict
         ``model``, ``parameters``, ``seed``, ``threads``, ``versions``, ``command``, ``notes``;
         ``n_rows``, ``columns``, ``n_clusters``, ``objective``, ``history``; ``clusters`` (name,
-        size, share, confidence, stability and profile of each); ``side`` (see `summarize_side`);
-        ``kept`` (statements kept and broken, by kind and by annotator), ``suspects``, ``truth`` and
-        ``stability``, the last two None where nothing was given.
+        size, share, membership, confidence, stability and profile of each); ``side`` (see
+        `summarize_side`); ``kept`` (statements kept and broken, by kind and by annotator),
+        ``suspects``, ``truth`` and ``stability``, the last two None where nothing was given.
 
     Examples
     --------
@@ -153,8 +156,10 @@ def _is_broken(result: ClusterResult) -> NDArray[np.bool_]:
     return result.violated & result.side.statements.binding
 
 
-def confidence(result: ClusterResult, probabilities: ArrayLike) -> Floats:
-    """For each row the probability of the cluster that it is in.
+def own_membership(result: ClusterResult, probabilities: ArrayLike) -> Floats:
+    """For each row the probability of the cluster that it is in, as the model sees it.
+
+    It says how clearly the model tells clusters apart, not how often their names are right.
 
     Parameters
     ----------
@@ -171,7 +176,7 @@ def confidence(result: ClusterResult, probabilities: ArrayLike) -> Floats:
     --------
     >>> from sidelight import PartitionLevelKMeans
     >>> result = PartitionLevelKMeans(2, random_state=0).fit([[0.0], [5.0]]).result_
-    >>> confidence(result, [[0.9, 0.1], [0.2, 0.8]]).tolist()
+    >>> own_membership(result, [[0.9, 0.1], [0.2, 0.8]]).tolist()
     [0.9, 0.8]
     """
     given = np.asarray(probabilities, dtype=np.float64)
@@ -202,14 +207,14 @@ def _memberships(result: ClusterResult, X: Any, given: Any) -> _Memberships | No
     annotated = np.unique(np.concatenate([said.i, said.j[said.j >= 0]]))
     if given is not None:
         return _Memberships(
-            confidence(result, given),
+            own_membership(result, given),
             annotated,
             np.asarray(given, dtype=np.float64)[annotated],
         )
     ask = result.verdict.membership
     if ask is None or X is None or not ask.is_about(X):
         return None
-    own, shares = ask.confidence(X, result.labels, annotated)
+    own, shares = ask.of_rows(X, result.labels, annotated)
     return _Memberships(own, annotated, shares)
 
 
@@ -237,7 +242,8 @@ def _clusters(
 ) -> list[dict[str, Any]]:
     sizes = result.sizes.tolist()
     n_rows = max(len(result.labels), 1)
-    sure = None if given is None else _means(given.own, result)
+    member = None if given is None else _means(given.own, result)
+    sure = None if evidence.confidence is None else _means(np.asarray(evidence.confidence), result)
     stable = _cluster_stability(result, evidence.stability) if len(evidence.stability) else None
     profiles = [[]] * len(sizes) if X is None else _profiles(result, X, columns)
     return [
@@ -246,7 +252,8 @@ def _clusters(
             "name": str(result.cluster_names[k]),
             "size": size,
             "share": size / n_rows,
-            "confidence": None if sure is None else float(sure[k]),
+            "membership": None if member is None else _number(member[k]),
+            "confidence": None if sure is None else _number(sure[k]),
             "stability": None if stable is None else float(stable[k]),
             "profile": profiles[k],
         }

@@ -106,8 +106,9 @@ def write_h5ad(source: Path, more: Mapping[str, Sequence[Any]], path: Path) -> N
     """The cells of a file with further columns in obs; texts become categories, as usual there."""
     adata = open_h5ad(source)
     for name, values in more.items():
-        text = all(isinstance(value, str) for value in values)
-        adata.obs[name] = np.asarray(values)
-        if text:
+        if all(isinstance(value, str) for value in values):
+            adata.obs[name] = np.asarray(values)
             adata.obs[name] = adata.obs[name].astype("category")
+        else:  # numbers; a gap is NaN here
+            adata.obs[name] = np.array([np.nan if value is None else value for value in values])
     adata.write_h5ad(path)

@@ -1,0 +1,16 @@
+"""Is it any good? Answered by statements that are held back from the fit."""
+
+from sidelight.select._calibration import ENOUGH, Calibration, Judged, fit_temperature
+from sidelight.select._folds import SideKFold, hold_out
+from sidelight.select._held_out import HeldOut, cross_validate_statements
+
+__all__ = [
+    "ENOUGH",
+    "Calibration",
+    "HeldOut",
+    "Judged",
+    "SideKFold",
+    "cross_validate_statements",
+    "fit_temperature",
+    "hold_out",
+]
