@@ -108,10 +108,6 @@ class StatementMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.mean_, self.components_, self.freedom_ = learned
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, *, side: SideInformation | None = None) -> Any:
-        """Learn the map and return the mapped rows."""
-        return self.fit(X, y, side=side).transform(X)
-
     def transform(self, X: Any) -> Any:
         """The rows of X in the learned metric.
 
