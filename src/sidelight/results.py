@@ -142,7 +142,7 @@ class Verdict:
         For each statement whether the partition keeps it: a label is kept exactly when its row
         lies in the cluster of its class. What binds nothing ("unsure") counts as kept.
     error : ndarray of float, optional
-        For each statement the probability that it is wrong, NaN for "unsure"; None where the model
+        For each statement the probability that it is wrong, 0 for "unsure"; None where the model
         does not estimate it.
     accuracy : dict, optional
         How often each annotator is right; the key None stands for statements without annotator.

@@ -461,10 +461,8 @@ def _expect_agreement(model: Any) -> None:
         "gives_probabilities against the verdict",
     )
     if verdict.error is not None:
-        unsure = said.sign == 0
-        assert_array_equal(np.isnan(verdict.error), unsure, err_msg="NaN is for unsure alone")
-        stated = verdict.error[~unsure]
-        _expect(((stated >= 0) & (stated <= 1)).all(), "an error is no probability")
+        _expect((verdict.error[said.sign == 0] == 0).all(), "unsure states nothing that is wrong")
+        _expect(((verdict.error >= 0) & (verdict.error <= 1)).all(), "an error is no probability")
         assert_array_equal(verdict.error, model.statement_error_)
     if verdict.accuracy is not None:
         spoke = {(*side.annotators, None)[code] for code in said.annotator}

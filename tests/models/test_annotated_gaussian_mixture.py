@@ -562,8 +562,17 @@ def test_unsure_has_no_error_and_weightless_statements_bind_nothing():
     )
     model = AnnotatedGaussianMixture(3, **QUICK).fit(X, side=side)
     assert_array_equal(model.labels_, AnnotatedGaussianMixture(3, **QUICK).fit(X).labels_)
-    assert np.isnan(model.statement_error_[0])
-    assert_allclose(model.statement_error_[1:], [1.0, 1.0], atol=1e-6)
+    assert_allclose(model.statement_error_, [0.0, 1.0, 1.0], atol=1e-6)
+
+
+def test_the_most_doubtful_statement_is_found_by_argmax_whatever_else_is_stated():
+    X, _ = separated()
+    side = SideInformation.from_columns(
+        ["unsure", "must", "cannot", "unsure"], [0, 1, 2, 4], [3, 4, 5, None], n_samples=60
+    )
+    error = AnnotatedGaussianMixture(3, **QUICK).fit(X, side=side).statement_error_
+    assert np.isfinite(error).all()
+    assert error.argmax() == 2
 
 
 def test_bad_data_is_refused_with_a_way_out():

@@ -136,7 +136,7 @@ class AnnotatedGaussianMixture(SideClusterer):
         How often each annotator is right: as given, or the mean of the posterior under a
         Beta(2, 1) prior above chance. The key None stands for statements without annotator.
     statement_error_ : ndarray of shape (n_statements,)
-        For each statement of ``result_.side`` the probability that it is wrong; NaN for "unsure".
+        For each statement of ``result_.side`` the probability that it is wrong; 0 for "unsure".
     population_scores_ : ndarray
         The objectives of the last population, from the best down.
     objective_ : float

@@ -430,13 +430,13 @@ def weigh(
 
 
 def statement_errors(side: SideInformation, known: Evidence) -> Floats:
-    """For each statement the probability that it is wrong; NaN for what states nothing (unsure).
+    """For each statement the probability that it is wrong; 0 for what states nothing (unsure).
 
     With the statement removed and everything else fixed, P(agree) comes from the posterior of the
     rows' clusters; then (1-p)^w P(disagree) / [(1-p)^w P(disagree) + p^w P(agree)].
     """
     said = side.statements
-    errors = np.full(len(said.kind), np.nan)
+    errors = np.zeros(len(said.kind))
     loop = said.is_pair & (said.i == said.j)
     errors[loop] = said.sign[loop] < 0
     pairs = np.flatnonzero(said.is_pair & ~loop)
