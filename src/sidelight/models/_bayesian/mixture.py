@@ -34,21 +34,17 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.callback import with_callbacks
-from sklearn.utils.validation import check_is_fitted
 
-from sidelight._kernels import bayesian_mixture as kernels
 from sidelight._validation import (
     HasMethods,
     Integral,
     Interval,
     Real,
     StrOptions,
-    check_x,
     prepare,
 )
 from sidelight.blocks import Block, Blocks, RowEntries, as_blocks, is_dask, one_blas_thread
 from sidelight.exceptions import DataError
-from sidelight.models._base import SideClusterer
 from sidelight.models._bayesian.run import (
     Problem,
     Run,
@@ -71,16 +67,19 @@ from sidelight.models._bayesian.statements import Couplings, Strength
 from sidelight.models._bayesian.stochastic import StepSizes, run_stochastic
 from sidelight.models._bayesian.stream import Arrival, Stream, advance
 from sidelight.models._centers import cluster_sizes
-from sidelight.models._em import Start
+from sidelight.models._em import Start, soft
 from sidelight.models._emissions import EMISSIONS, Emission, make, of_components
 from sidelight.models._fitting import best_of_starts, is_model, never, warn_not_converged
 from sidelight.models._naming import clusters_for, name_clusters
+from sidelight.models._rows import RowMixture
 from sidelight.side import SideInformation
 
 Floats = NDArray[np.float64]
 
+_NOBODY = np.empty(0, dtype=np.int64)
 
-class BayesianMixture(SideClusterer):
+
+class BayesianMixture(RowMixture):
     """A mixture that finds the number of clusters, guided by labels and pairs that may be wrong.
 
     ``n_components`` is an upper limit: components that the data do not need stay empty. Clusters
@@ -209,9 +208,10 @@ n_features)
     few dozen rows the prior weighs as much as a cluster. It expects clusters with half the variance
     of the data, and small blobs in few dimensions may be merged because the bound is higher so;
     ``prior={"covariance": 0.1}`` keeps more of them apart. A row with neighbours is moved one by
-    one, in the order of the rows; the cost of an iteration grows
-    with n T d² (n T d if diagonal or categorical, T times what is not zero for counts), plus T for
-    every statement (T² with the KL potential).
+    one, in the order of the rows. `score_samples` gives the part of a row in the bound: an expected
+    log-density, empty components too. The cost of an iteration grows with n T d² (n T d if diagonal
+    or categorical, T times what is not zero for counts), plus T for every statement (T² with the KL
+    potential).
 
     References
     ----------
@@ -250,13 +250,11 @@ n_features)
 
     accepts = ("must", "cannot", "label", "not_label")
     finds_k = True
-    gives_probabilities = True
     weight_unit = "nats: the log-odds that a statement is right"
     takes_sparse = True
     repetition = "adds"
     contradictions = "tolerated"
     objective_sense = "max"
-    on_dask = True
     scales = (
         "An iteration takes n T d² (n T d if diagonal, nnz T for counts) for T components; memory "
         "grows with n."
@@ -437,71 +435,26 @@ n_features)
         self._stream = Stream.after(best, problem, side, self._strength())
         return self._publish_run(best, emission, rows, side, seed)
 
-    def predict(self, X: Any) -> Any:
-        """The most probable cluster of each row of X.
-
-        Parameters
-        ----------
-        X : array, CSR matrix, data frame or Dask array of shape (n_samples, n_features)
-            New data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), or a Dask array
-        """
-        if is_dask(X):
-            return self._lazily("predict", X, np.int32)
-        rows = self._check_new(X)
+    def _predict(self, rows: Blocks) -> NDArray[np.int32]:
         labels = np.empty(rows.n_samples, dtype=np.int32)
-        nobody = np.empty(0, dtype=np.int64)
 
         def use(block: Block, scores: Floats) -> None:
-            kernels.memberships(scores, nobody, scores, block.of(labels))
+            soft(block, scores, _NOBODY, block.of(labels))
 
         log_densities(rows, self._emission, self._of_clusters(), use)
         return self._cluster_number[labels]
 
-    def predict_proba(self, X: Any) -> Any:
-        """The probability of each cluster for each row of X.
-
-        Parameters
-        ----------
-        X : array, CSR matrix, data frame or Dask array of shape (n_samples, n_features)
-            New data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_clusters_), or a Dask array
-        """
-        if is_dask(X):
-            return self._lazily("predict_proba", X, np.float64, by_cluster=True)
-        rows = self._check_new(X)
+    def _predict_proba(self, rows: Blocks) -> Floats:
         shares = np.empty((rows.n_samples, self.n_clusters_))
-        nobody = np.empty(0, dtype=np.int64)
 
         def use(block: Block, scores: Floats) -> None:
-            labels = np.empty(scores.shape[1], dtype=np.int32)
-            kernels.memberships(scores, nobody, scores, labels)
+            soft(block, scores, _NOBODY, np.empty(scores.shape[1], dtype=np.int32))
             block.of(shares)[:, self._cluster_number] = scores.T
 
         log_densities(rows, self._emission, self._of_clusters(), use)
         return shares
 
-    def score_samples(self, X: Any) -> Any:
-        """The part of each row of X in the bound: an expected log density, empty components too.
-
-        Parameters
-        ----------
-        X : array, CSR matrix, data frame or Dask array of shape (n_samples, n_features)
-            New data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), or a Dask array
-        """
-        if is_dask(X):
-            return self._lazily("score_samples", X, np.float64)
-        rows = self._check_new(X)
+    def _score_samples(self, rows: Blocks) -> Floats:
         evidence = np.empty(rows.n_samples)
 
         def use(block: Block, scores: Floats) -> None:
@@ -624,9 +577,8 @@ n_features)
         kept = of_components(components, self._present)
         return Theta(kept, Weights(weights.log[self._present], weights.mean[self._present], 0.0))
 
-    def _check_new(self, X: Any) -> Blocks:
-        check_is_fitted(self)
-        rows = as_blocks(check_x(self, X, reset=False))
+    def _new_rows(self, X: Any) -> Blocks:
+        rows = super()._new_rows(X)
         check_readable(rows, self._emission, None)
         return rows
 

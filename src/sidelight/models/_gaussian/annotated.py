@@ -46,10 +46,9 @@ from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
 from sidelight._kernels.hard_gaussian import densities
-from sidelight._validation import Integral, Interval, Real, StrOptions, check_x, prepare
-from sidelight.blocks import Block, Blocks, as_blocks, is_dask, one_blas_thread
+from sidelight._validation import Integral, Interval, Real, StrOptions, prepare
+from sidelight.blocks import Block, Blocks, as_blocks, one_blas_thread
 from sidelight.exceptions import DataError, SidelightError
-from sidelight.models._base import SideClusterer
 from sidelight.models._centers import as_dense, cluster_sizes
 from sidelight.models._fitting import Deadline, Task, warn_fewer_clusters
 from sidelight.models._gaussian.search import (
@@ -72,13 +71,14 @@ from sidelight.models._naming import (
     numbered,
 )
 from sidelight.models._population import Plan
+from sidelight.models._rows import RowMixture
 from sidelight.side import SideInformation
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class AnnotatedGaussianMixture(SideClusterer):
+class AnnotatedGaussianMixture(RowMixture):
     """Gaussian clusters from data and from people who are right with some probability.
 
     Every statement is evidence, worth as much as its annotator is accurate; the accuracies are
@@ -171,6 +171,7 @@ class AnnotatedGaussianMixture(SideClusterer):
     probability that it agrees with the clusters of its rows, and p the accuracy of its annotator
     without it; the probability of an error is (1 − p)(1 − P) / ((1 − p)(1 − P) + p P).
 
+    To `predict`, `predict_proba` and `score_samples` all clusters are equally frequent.
     Dense data only. Memory grows with the rows and the statements.
 
     References
@@ -207,12 +208,11 @@ class AnnotatedGaussianMixture(SideClusterer):
 
     accepts = ("must", "cannot", "label", "not_label")
     finds_errors = True
-    gives_probabilities = True
     weight_unit = "a probability; estimated for each annotator by default"
     repetition = "adds"
     contradictions = "tolerated"
     objective_sense = "max"
-    on_dask = True
+    _label_type = np.int64
     scales = (
         "A local search takes n d K a pass, and d K per annotated row; memory n d plus statements."
     )
@@ -315,60 +315,24 @@ class AnnotatedGaussianMixture(SideClusterer):
         found = self._search(problem, plan, _seeds(said), np.random.default_rng(seed))
         return self._publish_found(found, problem, side, seed)
 
-    def predict(self, X: Any) -> Any:
-        """The likeliest cluster of each row of X, all clusters being equally frequent.
+    def _predict(self, rows: Blocks) -> Ints:
+        return self._log_densities(rows).argmax(axis=1)
 
-        Parameters
-        ----------
-        X : array, data frame or Dask array of shape (n_samples, n_features)
-            New data.
+    def _predict_proba(self, rows: Blocks) -> Floats:
+        log_density = self._log_densities(rows)
+        probabilities: Floats = np.exp(log_density - logsumexp(log_density, axis=1, keepdims=True))
+        return probabilities
 
-        Returns
-        -------
-        ndarray of shape (n_samples,), or a Dask array
-        """
-        if is_dask(X):
-            return self._lazily("predict", X, np.int64)
-        return self._log_densities(X).argmax(axis=1)
+    def _score_samples(self, rows: Blocks) -> Floats:
+        evidence: Floats = logsumexp(self._log_densities(rows), axis=1)
+        return evidence - np.log(self.n_clusters_)
 
-    def predict_proba(self, X: Any) -> Any:
-        """The probability of each cluster for each row of X, all clusters being equally frequent.
-
-        Parameters
-        ----------
-        X : array, data frame or Dask array of shape (n_samples, n_features)
-            New data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_clusters_), or a Dask array
-        """
-        if is_dask(X):
-            return self._lazily("predict_proba", X, np.float64, by_cluster=True)
-        log_density = self._log_densities(X)
-        return np.exp(log_density - logsumexp(log_density, axis=1, keepdims=True))
-
-    def score_samples(self, X: Any) -> Any:
-        """The log-density of each row of X under the mixture, all clusters being equally frequent.
-
-        Parameters
-        ----------
-        X : array, data frame or Dask array of shape (n_samples, n_features)
-            New data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), or a Dask array
-        """
-        if is_dask(X):
-            return self._lazily("score_samples", X, np.float64)
-        log_density = self._log_densities(X)
-        return logsumexp(log_density, axis=1) - np.log(self.n_clusters_)
-
-    def _log_densities(self, X: Any) -> Floats:
+    def _new_rows(self, X: Any) -> Blocks:
         check_is_fitted(self)
         _refuse_sparse(X)
-        rows = as_blocks(check_x(self, X, reset=False))
+        return super()._new_rows(X)
+
+    def _log_densities(self, rows: Blocks) -> Floats:
         return _log_densities(rows, self.means_, self.variances_)
 
     def _check_settings(self) -> None:

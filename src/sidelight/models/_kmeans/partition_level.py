@@ -44,9 +44,8 @@ from sidelight._validation import (
     check_x,
     prepare,
 )
-from sidelight.blocks import as_blocks, is_dask, one_blas_thread
+from sidelight.blocks import Blocks, as_blocks, is_dask, one_blas_thread
 from sidelight.exceptions import DataError
-from sidelight.models._base import SideClusterer
 from sidelight.models._centers import (
     class_centers,
     cluster_sizes,
@@ -67,12 +66,13 @@ from sidelight.models._kmeans.impurity import Impurity
 from sidelight.models._kmeans.statements import CannotLinks, LabelTable
 from sidelight.models._lloyd import Problem, Run, State, Theta, assign, count, iterate
 from sidelight.models._naming import name_clusters, number_of_clusters
+from sidelight.models._rows import RowModel
 from sidelight.side import SideInformation
 
 Ints = NDArray[np.int64]
 
 
-class PartitionLevelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SideClusterer):
+class PartitionLevelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowModel):
     """K-means that also keeps rows with the same label together, and with different labels apart.
 
     A cluster pays for the mix of labels inside it. With a small ``side_weight`` the data overrules
@@ -178,7 +178,6 @@ class PartitionLevelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Si
     repetition = "adds"
     contradictions = "tolerated"
     objective_sense = "min"
-    on_dask = True
     scales = "An iteration takes n d K plus K per statement, and less as centres settle."
     _published: ClassVar[dict[str, Any]] = {"side_weight": 100.0, "weight_units": "absolute"}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -274,25 +273,11 @@ class PartitionLevelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Si
             )  # fmt: skip
         return self._publish_run(best, n_clusters, problem, side, seed)
 
-    def predict(self, X: Any) -> Any:
-        """The nearest cluster of each row of X.
-
-        Parameters
-        ----------
-        X : array, CSR matrix, data frame or Dask array of shape (n_samples, n_features)
-            New data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), or a Dask array
-        """
-        if is_dask(X):
-            return self._lazily("predict", X, np.int32)
-        check_is_fitted(self)
-        rows = as_blocks(check_x(self, X, reset=False))
+    def _predict(self, rows: Blocks) -> NDArray[np.int32]:
         state = State.new(rows)
         assign(Problem(rows), Theta(self.cluster_centers_), state)
-        return state.labels
+        labels: NDArray[np.int32] = state.labels
+        return labels
 
     def transform(self, X: Any) -> Any:
         """The distances of each row of X to the centres.
