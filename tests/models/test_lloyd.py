@@ -122,6 +122,17 @@ def test_entries_with_prices_that_stay_are_all_that_a_penalty_needs():
     assert_array_equal(run.labels, cost.argmin(axis=1))
 
 
+def test_an_empty_cluster_does_not_start_again_at_a_row_that_would_leave_it():
+    X = np.array([[0.0], [0.1], [0.2], [9.0], [9.1], [9.2]])
+    side = Priced(np.arange(6), np.array([0, 0, 0, 1, 1, 1]))
+    side.n_prices, side.prices = 3, lambda theta: 3.0 * (1.0 - np.eye(3))
+    problem = Problem(as_blocks(X), None, side)
+    run = iterate(problem, Theta(np.array([[0.1], [9.1], [1e3]])), 50)
+    assert run.converged
+    assert_array_equal(run.labels, [0, 0, 0, 1, 1, 1])
+    assert run.objective == pytest.approx(0.04)
+
+
 def test_entries_of_a_block_are_counted_from_its_first_row():
     entries = Entries.of(np.array([1, 4, 4, 9]), np.arange(4), np.arange(4.0))
     part = entries.within(4, 9)

@@ -124,7 +124,9 @@ def class_centers(
 
     One entry per label, sorted by row; classes are 0, 1, … and each has a label of weight above 0.
     """
-    n_classes = int(of_class.max(initial=-1)) + 1
+    if not len(row):
+        return np.empty((0, rows.n_features))
+    n_classes = int(of_class.max()) + 1
     if rng is None:
         sums, counts = group_sums(rows, RowEntries(row, (of_class, weight)), n_classes)
         return sums / counts[:, None]

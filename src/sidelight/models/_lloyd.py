@@ -143,6 +143,12 @@ class Penalty:
         """What all rows pay: the other part of J."""
         return float((tally.side[0] * self.prices(theta)).sum())
 
+    def alone(self, problem: "Problem", theta: Theta, row: int, k: int) -> float:
+        """What a row pays in cluster k if that is its own: k is not started there for nothing."""
+        mine = self.entries.within(row, row + 1)
+        weight = 1.0 if problem.weight is None else float(problem.weight[[row]][0])
+        return weight * float(mine.weight @ self.prices(theta)[mine.entry, k])
+
     def begin(self, problem: "Problem", theta: Theta, tally: Tally, state: State) -> Tally:
         """Hold rows from now on; the first pass gave every row its cheapest cluster."""
         if len(self.held):
@@ -372,12 +378,12 @@ def _fill_empty(
     candidates = iter(zip(row, state.labels[row], price, strict=True))
     n_filled = 0
     for k in empty:
-        found = next(((r, h) for r, h, c in candidates if c > smallest and left[h] > 1), None)
-        if found is None:
-            break
-        left[found[1]] -= 1
-        state.labels[found[0]] = k
-        n_filled += 1
+        for r, h, c in candidates:
+            if left[h] > 1 and c - problem.penalty.alone(problem, theta, r, k) > smallest:
+                left[h] -= 1
+                state.labels[r] = k
+                n_filled += 1
+                break
     return n_filled, count(problem, state.labels, n_clusters) if n_filled else tally
 
 

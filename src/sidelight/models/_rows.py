@@ -9,6 +9,18 @@ from sklearn.utils.validation import check_is_fitted
 from sidelight._validation import check_x
 from sidelight.blocks import Blocks, as_blocks, is_dask
 from sidelight.models._base import SideClusterer
+from sidelight.models._centers import cluster_sizes
+from sidelight.models._naming import Naming, name_clusters
+from sidelight.side import SideInformation
+
+
+def named(rows: Blocks, labels: Any, n_clusters: int, side: SideInformation) -> tuple[Naming, Any]:
+    """Names for the clusters of a partition that have rows, and labels in their order: a column."""
+    present = np.flatnonzero(cluster_sizes(rows, labels, n_clusters))
+    naming = name_clusters(side, labels, n_clusters, len(present))
+    number = np.full(n_clusters, -1, dtype=np.int32)
+    number[naming.order] = np.arange(len(naming.order))
+    return naming, rows.relabelled(labels, number)
 
 
 class RowModel(SideClusterer):

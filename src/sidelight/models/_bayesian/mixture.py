@@ -66,12 +66,11 @@ from sidelight.models._bayesian.start import (
 from sidelight.models._bayesian.statements import Couplings, Strength
 from sidelight.models._bayesian.stochastic import StepSizes, run_stochastic
 from sidelight.models._bayesian.stream import Arrival, Stream, advance
-from sidelight.models._centers import cluster_sizes
 from sidelight.models._em import Start, soft
 from sidelight.models._emissions import EMISSIONS, Emission, make, of_components
 from sidelight.models._fitting import best_of_starts, is_model, never, warn_not_converged
 from sidelight.models._naming import clusters_for, name_clusters
-from sidelight.models._rows import RowMixture
+from sidelight.models._rows import RowMixture, named
 from sidelight.side import SideInformation
 
 Floats = NDArray[np.float64]
@@ -533,15 +532,12 @@ n_features)
     def _publish_run(
         self, best: Run, emission: Emission, rows: Blocks, side: SideInformation, seed: int
     ) -> Self:
-        present = np.flatnonzero(cluster_sizes(rows, best.labels, self.n_components))
-        naming = name_clusters(side, best.labels, self.n_components, len(present))
-        order = naming.order
+        naming, labels = named(rows, best.labels, self.n_components, side)
+        present = np.sort(naming.order)
         self._emission = emission
-        self._show(best.theta, present, np.searchsorted(present, order))
+        self._show(best.theta, present, np.searchsorted(present, naming.order))
         self.epoch_bounds_ = np.array(best.estimates)
-        number = np.full(self.n_components, -1, dtype=np.int32)
-        number[order] = np.arange(len(order))
-        return self._publish(rows.relabelled(best.labels, number), naming, best, side, seed)
+        return self._publish(labels, naming, best, side, seed)
 
     def _publish_arrival(self, arrival: Arrival, side: SideInformation, seed: int) -> Self:
         self._stream = arrival.stream

@@ -478,9 +478,7 @@ def start_centers(problem: Problem, seeds: Seeds, number: int, rng: np.random.Ge
 
     The first start takes the mean of the rows of a class, the others one of them.
     """
-    given = np.empty((0, problem.rows.n_features))
-    if len(seeds.row):
-        given = class_centers(problem.rows, *seeds, rng if number else None)
+    given = class_centers(problem.rows, *seeds, rng if number else None)
     return plus_plus(problem.rows, None, given, problem.n_clusters, rng)
 
 

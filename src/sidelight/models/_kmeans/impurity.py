@@ -64,6 +64,10 @@ class Impurity(Penalty):
             side += self.links.broken(labels)
         return self.side_weight * side
 
+    def alone(self, problem: Problem, theta: Theta, row: int, k: int) -> float:
+        """Nothing: the profile of a cluster of one row is what is said about that row."""
+        return 0.0
+
     def sweep(
         self, problem: Problem, theta: Theta, tally: Tally, state: State
     ) -> tuple[int, Tally]:

@@ -48,7 +48,6 @@ from sidelight.blocks import Blocks, as_blocks, is_dask, one_blas_thread
 from sidelight.exceptions import DataError
 from sidelight.models._centers import (
     class_centers,
-    cluster_sizes,
     plus_plus,
     random_rows,
     spread,
@@ -65,8 +64,8 @@ from sidelight.models._fitting import (
 from sidelight.models._kmeans.impurity import Impurity
 from sidelight.models._kmeans.statements import CannotLinks, LabelTable
 from sidelight.models._lloyd import Problem, Run, State, Theta, assign, count, iterate
-from sidelight.models._naming import name_clusters, number_of_clusters
-from sidelight.models._rows import RowModel
+from sidelight.models._naming import number_of_clusters
+from sidelight.models._rows import RowModel, named
 from sidelight.side import SideInformation
 
 Ints = NDArray[np.int64]
@@ -312,17 +311,12 @@ class PartitionLevelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ro
         self, run: Run, n_clusters: int, problem: Problem, side: SideInformation, seed: int
     ) -> Self:
         warn_not_converged(run, self.max_iter, "raise max_iter, or scale the data")
-        present = np.flatnonzero(cluster_sizes(problem.rows, run.labels, n_clusters))
-        warn_fewer_clusters(len(present), n_clusters)
-        naming = name_clusters(side, run.labels, n_clusters, len(present))
-        order = naming.order
-        number = np.full(n_clusters, -1, dtype=np.int32)
-        number[order] = np.arange(len(order))
-        self.cluster_centers_ = run.theta.centers[order]
-        self.class_profiles_ = run.theta.side[order]
+        naming, labels = named(problem.rows, run.labels, n_clusters, side)
+        warn_fewer_clusters(len(naming.order), n_clusters)
+        self.cluster_centers_ = run.theta.centers[naming.order]
+        self.class_profiles_ = run.theta.side[naming.order]
         self.class_columns_ = problem.penalty.said.column_names
         self.side_weight_ = problem.penalty.side_weight
-        labels = problem.rows.relabelled(run.labels, number)
         return self._publish(labels, naming, run, side, seed)
 
 
