@@ -57,14 +57,12 @@ def graph(data: Problem, seed: int) -> Any:
 
 def search(annealing_step: float | None, init: str) -> Any:
     def run(data: Problem, seed: int) -> Any:
-        from sidelight.models import MarkovAggregation
-        from sidelight.models._markov import search as parts
+        from sidelight.models._markov import aggregation as parts
 
-        model = MarkovAggregation(K, annealing_step=annealing_step)
-        rng = np.random.default_rng(seed)
         units = parts.hard_units(data.side)
-        is_coloring = init == "coloring"
-        return model._run_start(data.chain, units, K, rng, is_coloring, lambda: False)
+        problem = parts.Problem(data.chain, units, K, 0.5, annealing_step, 100, True)
+        start = parts.Start(np.random.default_rng(seed), init == "coloring")
+        return parts.run_start(None, problem, start)
 
     return run
 

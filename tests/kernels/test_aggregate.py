@@ -8,6 +8,7 @@ import oracles_markov_aggregation as oracle
 from sidelight._kernels import aggregate as kernels
 from sidelight.models._markov import chain as chains
 from sidelight.models._markov import search as search
+from sidelight.models._markov import statements as statements
 from sidelight.side import SideInformation
 
 BETAS = [0.0, 0.25, 0.5, 0.75, 1.0]
@@ -56,34 +57,21 @@ def random_case(seed, *, dense, reversible, hard):
     n, n_clusters = int(rng.integers(8, 30)), int(rng.integers(2, 5))
     chain = random_chain(rng, n, dense=dense, reversible=reversible)
     side = random_side(rng, n)
-    units = search.hard_units(side) if hard else search.soft_units(side, 0.3 / n)
+    units = statements.hard_units(side) if hard else statements.soft_units(side, 0.3 / n)
     labels = rng.integers(n_clusters, size=units.n_units)
     return chain, units, labels, n_clusters
 
 
 def kernel_changes(chain, units, state, u, beta):
-    K, n = len(state.p), chain.n_states
-    inner, mass = search.unit_masses(chain, units)
-    change, out, column = np.zeros(K), np.zeros(K), np.zeros(n)
-    into = out if chain.is_reversible else np.zeros(K)
-    flows, small = np.zeros((2, K)), np.zeros((6, K + 3, K))
-    flat = small.reshape(6, -1)
-    fixed = (units.members, units.span, inner, mass, u, state.labels[u], beta)
-    joints = (state.R, state.T, state.Q, state.hQ, state.p)
+    own, moving = state.labels[u], search.moving_units(chain, units)
+    rules = kernels.Rules(beta, chain.is_reversible, units.is_hard, units.penalty, True)
+    work = search.work_space(chain, len(state.p))
+    known = (u, own, chain.Jt, moving, rules, kernels.State(*state[:-1]), work)
     if chain.is_dense:
-        logs, inverse = np.empty_like(state.R), np.empty_like(state.R)
-        for k in range(K):
-            kernels.refresh_logs(state.R[:, k], logs[:, k], inverse[:, k], np.empty(n))
-        kernels.changes_dense(
-            chain.Jt, *fixed, chain.is_reversible, *joints, logs, inverse,
-            change, out, into, column, flows, small, flat, np.zeros((2, kernels.LANES)),
-        )  # fmt: skip
+        kernels.changes_dense(*known, search.logs_of(state.R))
     else:
-        kernels.changes_sparse(
-            *chain.Jt, *fixed, chain.is_reversible, *joints,
-            change, out, into, column, np.zeros(n, dtype=np.int64), flows, small, flat,
-        )  # fmt: skip
-    return change - change[state.labels[u]]
+        kernels.changes_sparse(*known)
+    return work.change - work.change[own]
 
 
 def test_logarithms_are_exact():
@@ -122,7 +110,7 @@ def test_predicted_changes_hold_for_many_rows():
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(c, 0.3, size=(70, 2)) for c in (0.0, 4.0, 9.0)])
     chain, _ = chains.dense_chain(X, 5, False)
-    units = search.no_statements(len(X))
+    units = statements.no_statements(len(X))
     labels = rng.integers(3, size=len(X))
     labels[70:] = np.repeat([1, 2], 70)
     state = search.State.of(chain, units, labels, 3)
@@ -143,7 +131,7 @@ def test_predicted_changes_hold_for_many_rows():
 def test_a_sweep_is_the_obvious_one_and_keeps_its_sums(dense, reversible, beta, hard):
     for seed in range(3):
         chain, units, labels, K = random_case(seed, dense=dense, reversible=reversible, hard=hard)
-        inner, mass = search.unit_masses(chain, units)
+        moving = search.moving_units(chain, units)
         state = search.State.of(chain, units, labels.copy(), K)
         keep_all = seed % 2 == 0
         for _ in range(3):
@@ -151,7 +139,7 @@ def test_a_sweep_is_the_obvious_one_and_keeps_its_sums(dense, reversible, beta, 
             expected = oracle.aggregation_sweep(
                 joint(chain), units, state.labels, state.cluster_of, K, beta, keep_all
             )
-            search.sweep(chain, units, state, inner, mass, beta, keep_all)
+            search.sweep(chain, units, state, moving, beta, keep_all)
             np.testing.assert_array_equal(state.labels, expected)
             anew = search.State.of(chain, units, state.labels.copy(), K)
             for name in ("counts", "R", "T", "Q", "hQ", "p", "rival_mass"):

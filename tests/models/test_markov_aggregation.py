@@ -15,6 +15,7 @@ from sidelight.exceptions import DataError, SideInformationError
 from sidelight.models._markov import chain as chains
 from sidelight.models._markov import search as search
 from sidelight.models._markov import starts as starts
+from sidelight.models._markov import statements as statements
 from sidelight.side import sample_labels, sample_pairs
 
 
@@ -133,12 +134,12 @@ def test_at_fixed_beta_broken_statements_and_cost_fall_in_this_order(beta):
     X, y = blobs(spread=1.5)
     side = sample_pairs(y, 60, accuracy=0.7, random_state=1)
     chain, _ = chains.dense_chain(X, 10, False)
-    units = search.hard_units(side)
+    units = statements.hard_units(side)
     state = search.State.of(chain, units, np.arange(units.n_units) % 3, 3)
-    inner, mass = search.unit_masses(chain, units)
+    moving = search.moving_units(chain, units)
     trace = [(state.broken(units), state.cost(chain, beta))]
     for _ in range(8):
-        search.sweep(chain, units, state, inner, mass, beta, True)
+        search.sweep(chain, units, state, moving, beta, True)
         trace.append((round(state.broken(units), 9), round(state.cost(chain, beta), 12)))
     assert trace[0][0] > trace[1][0]
     assert trace == sorted(trace, reverse=True)
@@ -149,7 +150,7 @@ def test_the_end_is_a_local_optimum():
     side = sample_labels(y, 9, random_state=0)
     model = quick(chain="dense").fit(X, side=side)
     chain, _ = chains.dense_chain(X, 20, False)
-    units = search.hard_units(side)
+    units = statements.hard_units(side)
     first = units.members[units.span[:-1]]
     after = oracle.aggregation_sweep(
         chain.J, units, model.labels_[first], np.empty(0), 3, 0.5, True
@@ -209,7 +210,7 @@ def test_many_cannot_links_do_not_tear_clusters_apart():
     X = X + np.random.default_rng(0).normal(size=X.shape)
     side = sample_pairs(y, n_must=60, n_cannot=200, random_state=0)
     chain, _ = chains.dense_chain(X, 20, False)
-    units = search.hard_units(side)
+    units = statements.hard_units(side)
     free = quick(4).fit(X).labels_
     at_once, slowly = (
         search.run(chain, units, labels, 4, [0.5], 100, True)
@@ -239,7 +240,7 @@ def test_clusters_are_left_empty_only_if_allowed():
     W = np.where(np.equal.outer(np.arange(8) < 4, np.arange(8) < 4), W + W.T, 0.1)
     chain = chains.similarity_chain(W)
     labels = np.array([2, 0, 0, 0, 1, 1, 1, 1])
-    units = search.no_statements(8)
+    units = statements.no_statements(8)
     for keep_all, expected in ((True, [2, 0, 0, 0]), (False, [0, 0, 0, 0])):
         found = search.run(chain, units, labels, 3, [0.0], 10, keep_all)
         assert_array_equal(found.labels, [*expected, 1, 1, 1, 1])
@@ -339,7 +340,7 @@ def test_a_price_high_enough_is_hard():
 def test_labels_cost_no_pairs():
     # Every row its own class: n (n - 1) / 2 pairs would be half a billion.
     n = 30_000
-    units = search.hard_units(SideInformation.from_labels(np.arange(n)))
+    units = statements.hard_units(SideInformation.from_labels(np.arange(n)))
     assert len(units.rivals[1]) == n
     assert len(units.partners[1]) == 0
 
@@ -349,7 +350,7 @@ def test_labels_cost_no_pairs():
 
 def test_colours_are_the_first_free_ones_and_random_elsewhere():
     side = SideInformation.from_pairs(must=[(0, 4)], cannot=[(0, 1), (1, 2), (2, 4)], n_samples=40)
-    units = search.hard_units(side)
+    units = statements.hard_units(side)
     labels = starts.coloured_start(units, 3, np.random.default_rng(0))[units.of_row]
     assert_array_equal(labels[[0, 1, 2, 4]], [0, 1, 2, 0])
     assert len(set(labels[5:])) == 3
@@ -359,7 +360,7 @@ def test_repairing_changes_only_rows_that_statements_speak_of():
     X, y = blobs(spread=6.0)
     chain, _ = chains.dense_chain(X, 10, False)
     side = SideInformation.from_pairs(must=[(0, 1), (30, 60)], cannot=[(5, 6)], n_samples=75)
-    units = search.hard_units(side)
+    units = statements.hard_units(side)
     repaired = starts.repaired_start(chain, units, y, 3)[units.of_row]
     changed = np.flatnonzero(repaired != y)
     assert set(changed) <= {30, 60, 5, 6}
@@ -530,7 +531,7 @@ def test_too_few_sweeps_are_told():
 def test_only_the_limit_on_sweeps_at_the_last_beta_cuts_a_run_short():
     X, _ = blobs(spread=1.0)
     chain, _ = chains.dense_chain(X, 20, False)
-    units, labels = search.no_statements(75), np.arange(75) % 3
+    units, labels = statements.no_statements(75), np.arange(75) % 3
     betas = search.betas_down_to(0.5, 0.1)
     settled = search.run(chain, units, labels, 3, betas, 30, True)
     assert settled.n_iter > len(settled.history)  # sweeps at the betas before

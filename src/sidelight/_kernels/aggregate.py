@@ -10,10 +10,45 @@ sparse ones by rows; functions of both are compiled for each.
 """
 
 import heapq
+from collections import namedtuple
 
 import numpy as np
 
-from sidelight._kernels._jit import jit
+from sidelight._kernels._jit import bare, jit, part
+
+# What moves together: unit u has the rows members[span[u]:span[u + 1]]. inner: the mass from a unit
+# to itself; mass: of its rows.
+Units = namedtuple("Units", ["members", "span", "inner", "mass"])
+
+# The statements. Partners (CSR over units): weights above zero cannot be with a unit, below zero
+# must. Rivals (CSR over units): vocabularies in which it has a label; no two units with a label of
+# one vocabulary belong together. price[place[u]], if that is not -1: what each cluster costs.
+Said = namedtuple(
+    "Said",
+    [
+        "partner_span", "partner", "partner_weight", "rival_span", "rival", "rival_weight",
+        "place", "price",
+    ],
+)  # fmt: skip
+
+# hard: no cost outweighs a statement, else one costs penalty. keep_all: no cluster is left empty.
+Rules = namedtuple("Rules", ["beta", "reversible", "hard", "penalty", "keep_all"])
+
+# A partition of the units. counts (K) of units; rival_mass (vocabularies, K): the weight of the
+# rivals in each cluster.
+State = namedtuple("State", ["labels", "counts", "R", "T", "Q", "hQ", "p", "rival_mass"])
+
+# Work space. change, cost, gain, gain_p (K): of one unit in each cluster. out and into (K), one
+# array if reversible: its masses to and from the clusters. small (6, K + 3, K) and flat, a view of
+# it with one row each. column (n): the joint of all rows and the unit; touched (n): the places of
+# column that are not zero, where the chain is sparse.
+Work = namedtuple(
+    "Work",
+    ["change", "cost", "gain", "gain_p", "out", "into", "small", "flat", "column", "touched"],
+)
+
+# log2 R + log2 e, and 1 / R (huge where R is zero), by columns; lanes (2, LANES): scratch.
+Logs = namedtuple("Logs", ["logs", "inverse", "lanes"])
 
 LANES = 64  # rows that are handled at a time: wide enough for any vector unit
 NEAR = 1.0 / 32.0  # below this ratio the series for h is exact to 1e-12 of the mass that moves
@@ -99,15 +134,17 @@ def sum_changes(with_unit, logs, h0, by_rows, gain):
             gain[k] += with_unit[z, k] * logs[z, k] - before
 
 
-@jit
-def joining_gains(inner, mass, out, into, own, reversible, Q, hQ, p, gain, gain_p, small, flat):
-    """What a unit adds to the sums of h(Q) and h(p) by being in each cluster. gain, gain_p: OUT.
+@part
+def joining_gains(u, own, units, reversible, state, work):
+    """What a unit adds to the sums of h(Q) and h(p) by being in each cluster.
 
-    The unit is in cluster own now. out and into (K), one array if reversible, are its masses to and
-    from the clusters, inner the mass from itself to itself. small (6, K + 3, K) and flat, a view of
-    it with one row each: scratch. Loops end with the cluster k that is tried, along memory, so that
-    the compiler makes vectors of them.
+    The unit is in cluster own now; work.out and work.into are set. work.gain, work.gain_p: OUT.
+    Loops end with the cluster k that is tried, along memory, so that the compiler makes vectors of
+    them.
     """
+    inner, mass, Q, hQ, p = units.inner[u], units.mass[u], state.Q, state.hQ, state.p
+    out, into, gain, gain_p = work.out, work.into, work.gain, work.gain_p
+    small, flat = work.small, work.flat
     K = p.shape[0]
     Q0, h0, with_unit, logs, more = small[0], small[1], small[2], small[3], small[5, 0]
     some, cells = 4 * K, K * K
@@ -159,9 +196,11 @@ def joining_gains(inner, mass, out, into, own, reversible, Q, hQ, p, gain, gain_
     into[own] += stays
 
 
-@jit
-def shift_joint(inner, mass, out, into, own, best, Q, hQ, p):
-    """Move a unit from cluster own to best in Q, h(Q) and p. Q, hQ, p: OUT."""
+@part
+def shift_joint(u, own, best, units, state, work):
+    """Move a unit from cluster own to best in Q, h(Q) and p. state: OUT."""
+    inner, mass, Q, hQ, p = units.inner[u], units.mass[u], state.Q, state.hQ, state.p
+    out, into = work.out, work.into
     n_clusters = p.shape[0]
     for z in range(n_clusters):
         Q[own, z] -= out[z]
@@ -181,30 +220,39 @@ def shift_joint(inner, mass, out, into, own, best, Q, hQ, p):
             hQ[z, k] = plogp(Q[z, k])
 
 
+@part
+def changes_between(u, own, units, rules, state, work):
+    """The part of C_beta that is between clusters, with unit u in each. work.change: OUT.
+
+    Left for `shift_joint`: work.out and work.into.
+    """
+    unit_flow(state.R, units.members, units.span[u], units.span[u + 1], work.out)
+    if not rules.reversible:
+        unit_flow(state.T, units.members, units.span[u], units.span[u + 1], work.into)
+    joining_gains(u, own, units, rules.reversible, state, work)
+    for k in range(state.p.shape[0]):
+        work.change[k] = -(1.0 - rules.beta) * (work.gain[k] - 2.0 * work.gain_p[k])
+
+
 # Statements
 
 
-@jit
-def broken_weights(
-    u, labels, partner_span, partner, partner_weight, rival_span, rival, rival_weight,
-    place, price, rival_mass, cost,
-):  # fmt: skip
+@part
+def broken_weights(u, labels, said, rival_mass, cost):
     """The weight of the statements that unit u breaks in each cluster, up to a constant.
 
-    Partners: weights above zero cannot be with u, below zero must. Rivals: units with a label of
-    one vocabulary, of which no two belong together; rival_mass (vocabularies, K) is their weight in
-    each cluster. price[place[u]] is added as it is. Unassigned units (-1) count nowhere. cost: OUT.
+    Unassigned units (-1) count nowhere. cost: OUT.
     """
     n_clusters = cost.shape[0]
     for k in range(n_clusters):
-        cost[k] = 0.0 if place[u] < 0 else price[place[u], k]
-    for t in range(partner_span[u], partner_span[u + 1]):
-        if labels[partner[t]] >= 0:
-            cost[labels[partner[t]]] += partner_weight[t]
-    for t in range(rival_span[u], rival_span[u + 1]):
-        w = rival_weight[t]
+        cost[k] = 0.0 if said.place[u] < 0 else said.price[said.place[u], k]
+    for t in range(said.partner_span[u], said.partner_span[u + 1]):
+        if labels[said.partner[t]] >= 0:
+            cost[labels[said.partner[t]]] += said.partner_weight[t]
+    for t in range(said.rival_span[u], said.rival_span[u + 1]):
+        w = said.rival_weight[t]
         for k in range(n_clusters):
-            others = rival_mass[rival[t], k]
+            others = rival_mass[said.rival[t], k]
             if k == labels[u]:
                 others -= w
             cost[k] += w * others
@@ -236,13 +284,26 @@ def choose(cost, change, own, hard, penalty):
     return best
 
 
-@jit
-def move_rivals(u, rival_span, rival, rival_weight, own, best, rival_mass):
+@part
+def move_rivals(u, said, own, best, rival_mass):
     """Take the labels of unit u along. rival_mass: OUT."""
-    for t in range(rival_span[u], rival_span[u + 1]):
+    for t in range(said.rival_span[u], said.rival_span[u + 1]):
         if own >= 0:
-            rival_mass[rival[t], own] -= rival_weight[t]
-        rival_mass[rival[t], best] += rival_weight[t]
+            rival_mass[said.rival[t], own] -= said.rival_weight[t]
+        rival_mass[said.rival[t], best] += said.rival_weight[t]
+
+
+@part
+def best_cluster(u, own, said, rules, state, work):
+    """The best cluster for unit u; if it is another, all but R and T follow. state: OUT."""
+    broken_weights(u, state.labels, said, state.rival_mass, work.cost)
+    best = choose(work.cost, work.change, own, rules.hard, rules.penalty)
+    if best != own:
+        state.labels[u] = best
+        state.counts[own] -= 1
+        state.counts[best] += 1
+        move_rivals(u, said, own, best, state.rival_mass)
+    return best
 
 
 # Dense chains
@@ -314,119 +375,85 @@ def add_column(column, own, best, R):
         joined[i] += column[i]
 
 
-@jit
-def changes_dense(
-    Jt, members, span, inner, mass, u, own, beta, reversible, R, T, Q, hQ, p, logs, inverse,
-    change, out, into, column, flows, small, flat, lanes,
-):  # fmt: skip
-    """C_beta with unit u in each cluster, up to a constant. change (K): OUT.
+@bare
+def changes_dense(u, own, Jt, units, rules, state, work, logs):
+    """C_beta with unit u in each cluster, up to a constant. work.change: OUT.
 
-    Left for `shift_joint` and `add_column`: out and into (K) and, unless beta is 1/2, column (n).
-    flows (2, K), small (6, K + 3, K), flat (the same by rows) and lanes (2, LANES): scratch.
+    Left for `add_column`, unless beta is 1/2: work.column.
     """
-    n_clusters = p.shape[0]
-    gain, gain_p = flows[0], flows[1]
-    unit_flow(R, members, span[u], span[u + 1], out)
-    if not reversible:
-        unit_flow(T, members, span[u], span[u + 1], into)
-    joining_gains(
-        inner[u], mass[u], out, into, own, reversible, Q, hQ, p, gain, gain_p, small, flat
-    )
-    for k in range(n_clusters):
-        change[k] = -(1.0 - beta) * (gain[k] - 2.0 * gain_p[k])
-    if beta == 0.5:
+    changes_between(u, own, units, rules, state, work)
+    if rules.beta == 0.5:
         return
-    sum_rows(Jt, members, span[u], span[u + 1], column)
-    for k in range(n_clusters):
+    sum_rows(Jt, units.members, units.span[u], units.span[u + 1], work.column)
+    for k in range(state.p.shape[0]):
         sign = -1.0 if k == own else 1.0
         rows = sign * row_gain_dense(
-            column, sign, R[:, k], logs[:, k], inverse[:, k], lanes[0], lanes[1]
-        )
-        change[k] += (1.0 - 2.0 * beta) * (rows - gain_p[k])
+            work.column, sign, state.R[:, k], logs.logs[:, k], logs.inverse[:, k],
+            logs.lanes[0], logs.lanes[1],
+        )  # fmt: skip
+        work.change[k] += (1.0 - 2.0 * rules.beta) * (rows - work.gain_p[k])
 
 
-@jit
-def sweep_dense(
-    J, Jt, members, span, inner, mass,
-    partner_span, partner, partner_weight, rival_span, rival, rival_weight, place, price,
-    beta, reversible, hard, penalty, keep_all,
-    labels, counts, R, T, Q, hQ, p, rival_mass, logs, inverse,
-):  # fmt: skip
+@bare
+def sweep_dense(J, Jt, units, said, rules, state, work, logs):
     """Move every unit, in order, to its best cluster; the number of units that moved.
 
-    labels, counts (units), R, T, Q, hQ, p, rival_mass, logs, inverse: OUT. With keep_all the last
-    unit of a cluster stays.
+    state, logs: OUT. With rules.keep_all the last unit of a cluster stays.
     """
-    n, n_clusters = R.shape
-    out, change, cost = np.zeros(n_clusters), np.zeros(n_clusters), np.zeros(n_clusters)
-    into = out if reversible else np.zeros(n_clusters)
-    flows = np.zeros((2, n_clusters))
-    small = np.zeros((6, n_clusters + 3, n_clusters))
-    flat = small.reshape(6, -1)
-    column, lanes = np.zeros(n), np.zeros((2, LANES))
+    members, span, column = units.members, units.span, work.column
     n_moves = 0
-    for u in range(labels.shape[0]):
-        own = labels[u]
-        if keep_all and counts[own] == 1:
+    for u in range(state.labels.shape[0]):
+        own = state.labels[u]
+        if rules.keep_all and state.counts[own] == 1:
             continue
-        changes_dense(
-            Jt, members, span, inner, mass, u, own, beta, reversible, R, T, Q, hQ, p, logs,
-            inverse, change, out, into, column, flows, small, flat, lanes,
-        )  # fmt: skip
-        broken_weights(
-            u, labels, partner_span, partner, partner_weight, rival_span, rival, rival_weight,
-            place, price, rival_mass, cost,
-        )  # fmt: skip
-        best = choose(cost, change, own, hard, penalty)
+        changes_dense(u, own, Jt, units, rules, state, work, logs)
+        best = best_cluster(u, own, said, rules, state, work)
         if best == own:
             continue
         n_moves += 1
-        labels[u] = best
-        counts[own] -= 1
-        counts[best] += 1
-        shift_joint(inner[u], mass[u], out, into, own, best, Q, hQ, p)
-        move_rivals(u, rival_span, rival, rival_weight, own, best, rival_mass)
-        if beta == 0.5:
+        shift_joint(u, own, best, units, state, work)
+        if rules.beta == 0.5:
             sum_rows(Jt, members, span[u], span[u + 1], column)
-        add_column(column, own, best, R)
-        if beta != 0.5:
+        add_column(column, own, best, state.R)
+        if rules.beta != 0.5:
             for k in (own, best):
-                refresh_logs(R[:, k], logs[:, k], inverse[:, k], column)
-        if not reversible:
+                refresh_logs(state.R[:, k], logs.logs[:, k], logs.inverse[:, k], column)
+        if not rules.reversible:
             sum_rows(J, members, span[u], span[u + 1], column)
-            add_column(column, own, best, T)
+            add_column(column, own, best, state.T)
     return n_moves
 
 
 # Sparse chains
 
 
-@jit
-def gather_rows(data, indices, indptr, members, start, stop, column, touched):
-    """The sum of some rows of a CSR matrix: how many places of it are not zero.
+@part
+def gather_rows(J, u, units, column, touched):
+    """The sum of the rows of a unit of a CSR matrix: how many places of it are not zero.
 
     column (n), which is zero before, and touched (n), the places: OUT.
     """
     n_touched = 0
-    for t in range(start, stop):
-        for e in range(indptr[members[t]], indptr[members[t] + 1]):
-            i = indices[e]
-            if column[i] == 0.0 and data[e] != 0.0:
+    for t in range(units.span[u], units.span[u + 1]):
+        for e in range(J.indptr[units.members[t]], J.indptr[units.members[t] + 1]):
+            i = J.indices[e]
+            if column[i] == 0.0 and J.data[e] != 0.0:
                 touched[n_touched] = i
                 n_touched += 1
-            column[i] += data[e]
+            column[i] += J.data[e]
     return n_touched
 
 
-@jit
-def row_gains_sparse(column, touched, n_touched, own, R, rows):
-    """What a unit adds to the sum of h(R) by being in each cluster. rows (K): OUT."""
+@part
+def row_gains_sparse(n_touched, own, R, work):
+    """What a unit adds to the sum of h(R) by being in each cluster. work.gain: OUT."""
     n_clusters = R.shape[1]
+    rows = work.gain
     for k in range(n_clusters):
         rows[k] = 0.0
     for t in range(n_touched):
-        i = touched[t]
-        c = column[i]
+        i = work.touched[t]
+        c = work.column[i]
         alone = plogp(c)
         for k in range(n_clusters):
             r = R[i, k]
@@ -436,109 +463,69 @@ def row_gains_sparse(column, touched, n_touched, own, R, rows):
             rows[k] += plogp(r + c) - plogp(r) if r > 0.0 else alone
 
 
-@jit
-def scatter_rows(column, touched, n_touched, own, best, R):
+@part
+def scatter_rows(n_touched, own, best, work, R):
     """Move a gathered column of J from cluster own to best. R: OUT."""
     for t in range(n_touched):
-        i = touched[t]
-        left = R[i, own] - column[i]
+        i = work.touched[t]
+        c = work.column[i]
+        left = R[i, own] - c
         # What rounding leaves of a cluster that a row no longer reaches is nothing.
-        R[i, own] = left if left > 1e-13 * column[i] else 0.0
-        R[i, best] += column[i]
+        R[i, own] = left if left > 1e-13 * c else 0.0
+        R[i, best] += c
 
 
-@jit
-def clear(column, touched, n_touched):
-    """Make a gathered column zero again. column: OUT."""
+@part
+def clear(n_touched, work):
+    """Make a gathered column zero again. work.column: OUT."""
     for t in range(n_touched):
-        column[touched[t]] = 0.0
+        work.column[work.touched[t]] = 0.0
 
 
-@jit
-def changes_sparse(
-    data_t, indices_t, indptr_t, members, span, inner, mass, u, own, beta, reversible,
-    R, T, Q, hQ, p, change, out, into, column, touched, flows, small, flat,
-):  # fmt: skip
+@bare
+def changes_sparse(u, own, Jt, units, rules, state, work):
     """The same for a chain in CSR form; returns how many places of column are in use."""
-    n_clusters = p.shape[0]
-    gain, gain_p = flows[0], flows[1]
-    unit_flow(R, members, span[u], span[u + 1], out)
-    if not reversible:
-        unit_flow(T, members, span[u], span[u + 1], into)
-    joining_gains(
-        inner[u], mass[u], out, into, own, reversible, Q, hQ, p, gain, gain_p, small, flat
-    )
-    for k in range(n_clusters):
-        change[k] = -(1.0 - beta) * (gain[k] - 2.0 * gain_p[k])
-    if beta == 0.5:
+    changes_between(u, own, units, rules, state, work)
+    if rules.beta == 0.5:
         return 0
-    n_touched = gather_rows(
-        data_t, indices_t, indptr_t, members, span[u], span[u + 1], column, touched
-    )
-    row_gains_sparse(column, touched, n_touched, own, R, gain)
-    for k in range(n_clusters):
-        change[k] += (1.0 - 2.0 * beta) * (gain[k] - gain_p[k])
+    n_touched = gather_rows(Jt, u, units, work.column, work.touched)
+    row_gains_sparse(n_touched, own, state.R, work)
+    for k in range(state.p.shape[0]):
+        work.change[k] += (1.0 - 2.0 * rules.beta) * (work.gain[k] - work.gain_p[k])
     return n_touched
 
 
-@jit
-def sweep_sparse(
-    data, indices, indptr, data_t, indices_t, indptr_t, members, span, inner, mass,
-    partner_span, partner, partner_weight, rival_span, rival, rival_weight, place, price,
-    beta, reversible, hard, penalty, keep_all,
-    labels, counts, R, T, Q, hQ, p, rival_mass,
-):  # fmt: skip
+@bare
+def sweep_sparse(J, Jt, units, said, rules, state, work):
     """`sweep_dense` for a chain in CSR form, with its transpose."""
-    n, n_clusters = R.shape
-    out, change, cost = np.zeros(n_clusters), np.zeros(n_clusters), np.zeros(n_clusters)
-    into = out if reversible else np.zeros(n_clusters)
-    flows = np.zeros((2, n_clusters))
-    small = np.zeros((6, n_clusters + 3, n_clusters))
-    flat = small.reshape(6, -1)
-    column, touched = np.zeros(n), np.zeros(n, dtype=np.int64)
     n_moves = 0
-    for u in range(labels.shape[0]):
-        own = labels[u]
-        if keep_all and counts[own] == 1:
+    for u in range(state.labels.shape[0]):
+        own = state.labels[u]
+        if rules.keep_all and state.counts[own] == 1:
             continue
-        n_touched = changes_sparse(
-            data_t, indices_t, indptr_t, members, span, inner, mass, u, own, beta, reversible,
-            R, T, Q, hQ, p, change, out, into, column, touched, flows, small, flat,
-        )  # fmt: skip
-        broken_weights(
-            u, labels, partner_span, partner, partner_weight, rival_span, rival, rival_weight,
-            place, price, rival_mass, cost,
-        )  # fmt: skip
-        best = choose(cost, change, own, hard, penalty)
+        n_touched = changes_sparse(u, own, Jt, units, rules, state, work)
+        best = best_cluster(u, own, said, rules, state, work)
         if best != own:
             n_moves += 1
-            labels[u] = best
-            counts[own] -= 1
-            counts[best] += 1
-            shift_joint(inner[u], mass[u], out, into, own, best, Q, hQ, p)
-            move_rivals(u, rival_span, rival, rival_weight, own, best, rival_mass)
-            if beta == 0.5:
-                n_touched = gather_rows(
-                    data_t, indices_t, indptr_t, members, span[u], span[u + 1], column, touched
-                )
-            scatter_rows(column, touched, n_touched, own, best, R)
-            if not reversible:
-                clear(column, touched, n_touched)
-                n_touched = gather_rows(
-                    data, indices, indptr, members, span[u], span[u + 1], column, touched
-                )
-                scatter_rows(column, touched, n_touched, own, best, T)
-        clear(column, touched, n_touched)
+            shift_joint(u, own, best, units, state, work)
+            if rules.beta == 0.5:
+                n_touched = gather_rows(Jt, u, units, work.column, work.touched)
+            scatter_rows(n_touched, own, best, work, state.R)
+            if not rules.reversible:
+                clear(n_touched, work)
+                n_touched = gather_rows(J, u, units, work.column, work.touched)
+                scatter_rows(n_touched, own, best, work, state.T)
+        clear(n_touched, work)
     return n_moves
 
 
 @jit
-def inner_masses(data, indices, indptr, unit, inner):
+def inner_masses(J, unit, inner):
     """The mass that stays within each unit, of a CSR matrix. inner (units), zero before: OUT."""
-    for i in range(indptr.shape[0] - 1):
-        for e in range(indptr[i], indptr[i + 1]):
-            if unit[indices[e]] == unit[i]:
-                inner[unit[i]] += data[e]
+    for i in range(J.indptr.shape[0] - 1):
+        for e in range(J.indptr[i], J.indptr[i + 1]):
+            if unit[J.indices[e]] == unit[i]:
+                inner[unit[i]] += J.data[e]
 
 
 @jit
@@ -555,81 +542,76 @@ def inner_masses_dense(J, members, span, inner):
 
 
 @jit
-def colour(
-    partner_span, partner, partner_weight, rival_span, rival, rival_weight, place, price,
-    random_labels, labels, rival_mass,
-):  # fmt: skip
+def colour(said, random_labels, labels, rival_mass):
     """The paper's greedy colouring: units in order, each the first colour that breaks the least.
 
     A unit without statements takes its random label. labels (-1 before), rival_mass: OUT.
     """
     cost = np.zeros(rival_mass.shape[1])
     for u in range(labels.shape[0]):
-        n_said = partner_span[u + 1] - partner_span[u] + rival_span[u + 1] - rival_span[u]
+        n_said = said.partner_span[u + 1] - said.partner_span[u]
+        n_said += said.rival_span[u + 1] - said.rival_span[u]
         best = random_labels[u]
-        if n_said > 0 or place[u] >= 0:
-            broken_weights(
-                u, labels, partner_span, partner, partner_weight, rival_span, rival,
-                rival_weight, place, price, rival_mass, cost,
-            )  # fmt: skip
+        if n_said > 0 or said.place[u] >= 0:
+            broken_weights(u, labels, said, rival_mass, cost)
             best = 0
             for k in range(1, cost.shape[0]):
                 if cost[k] < cost[best] - 1e-12:
                     best = k
         labels[u] = best
-        move_rivals(u, rival_span, rival, rival_weight, -1, best, rival_mass)
+        move_rivals(u, said, -1, best, rival_mass)
 
 
 @jit
-def repair(
-    partner_span, partner, partner_weight, rival_span, rival, rival_weight, place, price,
-    wish, labels, rival_mass,
-):  # fmt: skip
+def clear_wish(wish):
+    """By how much the best cluster of a unit is better than the next one."""
+    if wish.shape[0] == 1:
+        return 0.0
+    first, second = -np.inf, -np.inf
+    for k in range(wish.shape[0]):
+        if wish[k] > first:
+            first, second = wish[k], first
+        elif wish[k] > second:
+            second = wish[k]
+    return first - second
+
+
+@jit
+def repair(said, wish, labels, rival_mass):
     """Colour the units that are not coloured yet (-1), each as it wishes where it is free to.
 
     In the order of DSATUR: next comes the unit with the most partners that are coloured already,
     then the one with the clearest wish. wish (units, K) is larger for a better cluster; a unit
     takes its best one among those that break the least. labels, rival_mass: OUT.
     """
-    n_clusters = rival_mass.shape[1]
-    cost = np.zeros(n_clusters)
-    pressed = np.zeros(labels.shape[0], dtype=np.int64)
-    clear_wish = np.zeros(labels.shape[0])
+    partner_span, partner = said.partner_span, said.partner
+    cost = np.zeros(rival_mass.shape[1])
+    pressed, clear = np.zeros(labels.shape[0], dtype=np.int64), np.zeros(labels.shape[0])
     heap = [(0, 0.0, 0)]
     heapq.heappop(heap)
     for u in range(labels.shape[0]):
-        if labels[u] >= 0:
-            continue
-        first, second = -np.inf, -np.inf
-        for k in range(n_clusters):
-            if wish[u, k] > first:
-                first, second = wish[u, k], first
-            elif wish[u, k] > second:
-                second = wish[u, k]
-        clear_wish[u] = first - second if n_clusters > 1 else 0.0
-        for t in range(partner_span[u], partner_span[u + 1]):
-            pressed[u] += labels[partner[t]] >= 0
-        heapq.heappush(heap, (-pressed[u], -clear_wish[u], u))
+        if labels[u] < 0:
+            clear[u] = clear_wish(wish[u])
+            for t in range(partner_span[u], partner_span[u + 1]):
+                pressed[u] += labels[partner[t]] >= 0
+            heapq.heappush(heap, (-pressed[u], -clear[u], u))
     while len(heap) > 0:
         n_pressing, _, u = heapq.heappop(heap)
         if labels[u] >= 0 or -n_pressing != pressed[u]:
             continue  # an older entry of the same unit
-        broken_weights(
-            u, labels, partner_span, partner, partner_weight, rival_span, rival, rival_weight,
-            place, price, rival_mass, cost,
-        )  # fmt: skip
+        broken_weights(u, labels, said, rival_mass, cost)
         best = 0
-        for k in range(1, n_clusters):
+        for k in range(1, cost.shape[0]):
             is_less = cost[k] < cost[best] - 1e-12
             if is_less or (cost[k] <= cost[best] + 1e-12 and wish[u, k] > wish[u, best]):
                 best = k
         labels[u] = best
-        move_rivals(u, rival_span, rival, rival_weight, -1, best, rival_mass)
+        move_rivals(u, said, -1, best, rival_mass)
         for t in range(partner_span[u], partner_span[u + 1]):
             v = partner[t]
             if labels[v] < 0:
                 pressed[v] += 1
-                heapq.heappush(heap, (-pressed[v], -clear_wish[v], v))
+                heapq.heappush(heap, (-pressed[v], -clear[v], v))
 
 
 @jit
@@ -645,7 +627,7 @@ def join_group(i, free, strongest, group):
 
 
 @jit
-def pair_up(data, indices, indptr, pi, order, group):
+def pair_up(J, pi, order, group):
     """Pair each state, in the given order, with the free one that it goes to most, by its mass.
 
     A state all of whose neighbours are taken joins the group of the strongest one. group, named by
@@ -656,11 +638,11 @@ def pair_up(data, indices, indptr, pi, order, group):
             continue
         free, strongest = -1, -1
         free_weight, most = 0.0, 0.0
-        for e in range(indptr[i], indptr[i + 1]):
-            j = indices[e]
+        for e in range(J.indptr[i], J.indptr[i + 1]):
+            j = J.indices[e]
             if j == i or pi[j] == 0.0:
                 continue
-            w = data[e] / pi[j]
+            w = J.data[e] / pi[j]
             if group[j] < 0 and w > free_weight:
                 free, free_weight = j, w
             if w > most:

@@ -5,22 +5,47 @@ and c its cut in both graphs; log_total is log2 total. The objective is the sum 
 modules, divided by the total volume, plus a constant. A node is a row or, on a higher level, a
 whole module.
 
-The arrays of a level, in this order everywhere:
-indptr, near, weight, linked   CSR rows, sorted, of both graphs; linked: an edge of the data
-pull                           what two nodes gain by being together, whatever their module: empty,
-                               or one number for each edge
-volume, cut                    of each node
-owner, group, amount           CSR: what a node holds of each group of rows (owner: its indptr)
-tie_indptr, tie_group, tie     CSR over groups: what a pair of rows of two groups weighs
-
-The relation between groups is never expanded: what two modules X and Y have in common there is the
-sum over g in X and h in Y of amount_X(g) tie(g, h) amount_Y(h), and is computed when it is needed,
-with the amounts of modules in a hash table.
+The relation between groups of rows is never expanded: what two modules X and Y have in common there
+is the sum over g in X and h in Y of amount_X(g) tie(g, h) amount_Y(h), and is computed when it is
+needed, with the amounts of modules in a hash table.
 """
+
+from collections import namedtuple
 
 import numpy as np
 
-from sidelight._kernels._jit import inlined, jit
+from sidelight._kernels._jit import bare, inlined, jit
+
+# Nodes and edges. CSR rows of both graphs (linked: an edge of the data); pull: what two nodes gain
+# by being together, whatever their module, empty or one number for each edge; volume and cut of
+# each node.
+Graph = namedtuple("Graph", ["indptr", "near", "weight", "linked", "pull", "volume", "cut"])
+
+# Groups of rows. CSR: what a node holds of each group (owner: its indptr); CSR over groups: what a
+# pair of rows of two groups weighs; own: what each node has in common with itself.
+Groups = namedtuple(
+    "Groups", ["owner", "group", "amount", "tie_indptr", "tie_group", "tie", "own"]
+)  # fmt: skip
+
+# What modules hold of groups: a hash table, (module, group) -> amount.
+Table = namedtuple("Table", ["keys", "held"])
+
+# log2 of the volume of the whole graph, and the smallest volume whose logarithm is taken.
+Scale = namedtuple("Scale", ["log_total", "floor"])
+
+# Where nodes may go. smallest: what a move has to gain. order: of the sweep. fence (or empty):
+# nodes with different values never share a module. home: the module that holds most of each group.
+Rules = namedtuple(
+    "Rules",
+    ["everywhere", "may_open", "may_empty", "only_single", "smallest", "order", "fence", "home"],
+)
+
+# A partition that changes. modules: see VOLUME; size of each; active: the nodes to be tried.
+Partition = namedtuple("Partition", ["labels", "modules", "size", "active", "table"])
+
+# Work space, one entry per module. drawn (zeros): the pulls from the node that is tried; touched:
+# the modules around it; free: the empty modules, the next one last; fence: of the nodes inside.
+Scratch = namedtuple("Scratch", ["drawn", "touched", "free", "fence"])
 
 # What a test of a move reads of a module, side by side: it waits for memory once, not four times.
 # COMMON is what the module has in common with the node that is tried, and zero in between.
@@ -31,12 +56,12 @@ AHEAD = 32  # nodes for which it is read ahead
 
 
 @inlined
-def cost(volume, cut, log_total, floor):
+def cost(volume, cut, scale):
     """f(V, c) of one module."""
-    if volume < floor:  # rows without neighbours, or no row at all
-        return -cut * (np.log2(floor) - log_total)
+    if volume < scale.floor:  # rows without neighbours, or no row at all
+        return -cut * (np.log2(scale.floor) - scale.log_total)
     height = np.log2(volume)
-    return volume * height - cut * (height - log_total)
+    return volume * height - cut * (height - scale.log_total)
 
 
 @jit
@@ -54,7 +79,7 @@ def number_by_first(labels, number, out):
     return n_found
 
 
-# The hash table: (module, group) -> place; open addressing, a free slot has key -1
+# The hash table: open addressing, a free slot has key -1
 
 
 @inlined
@@ -69,74 +94,72 @@ def slot_of(keys, module, group, n_groups):
 
 
 @inlined
-def put_amount(keys, held, module, group, n_groups, change):
+def put_amount(table, module, group, n_groups, change):
     """Change what a module holds of a group; returns 1 if the key is new."""
-    slot = slot_of(keys, module, group, n_groups)
-    if keys[slot] == -1:
-        keys[slot] = module * n_groups + group
-        held[slot] = change
+    slot = slot_of(table.keys, module, group, n_groups)
+    if table.keys[slot] == -1:
+        table.keys[slot] = module * n_groups + group
+        table.held[slot] = change
         return 1
-    held[slot] += change
+    table.held[slot] += change
     return 0
 
 
-@jit
-def fill_table(owner, group, amount, n_groups, labels, keys, held):
-    """What every module holds of every group. keys, held: OUT. Returns the number of keys."""
-    keys[:] = -1
+@bare
+def fill_table(groups, labels, table):
+    """What every module holds of every group. table: OUT. Returns the number of keys."""
+    n_groups = len(groups.tie_indptr) - 1
+    table.keys[:] = -1
     n_keys = 0
     for v in range(len(labels)):
-        for e in range(owner[v], owner[v + 1]):
-            n_keys += put_amount(keys, held, labels[v], group[e], n_groups, amount[e])
+        for e in range(groups.owner[v], groups.owner[v + 1]):
+            n_keys += put_amount(table, labels[v], groups.group[e], n_groups, groups.amount[e])
     return n_keys
 
 
 @inlined
-def shared_with_module(
-    owner, group, amount, tie_indptr, tie_group, tie, v, module, n_groups, keys, held
-):
+def shared_with_module(groups, v, module, table):
     """What node v and a module have in common in the relation between groups."""
+    n_groups = len(groups.tie_indptr) - 1
     total = 0.0
-    for e in range(owner[v], owner[v + 1]):
-        g = group[e]
-        for t in range(tie_indptr[g], tie_indptr[g + 1]):
-            slot = slot_of(keys, module, tie_group[t], n_groups)
-            if keys[slot] != -1:
-                total += amount[e] * tie[t] * held[slot]
+    for e in range(groups.owner[v], groups.owner[v + 1]):
+        g = groups.group[e]
+        for t in range(groups.tie_indptr[g], groups.tie_indptr[g + 1]):
+            slot = slot_of(table.keys, module, groups.tie_group[t], n_groups)
+            if table.keys[slot] != -1:
+                total += groups.amount[e] * groups.tie[t] * table.held[slot]
     return total
 
 
-@jit
-def shared_inside(owner, group, amount, tie_indptr, tie_group, tie, out):
-    """What each node has in common with itself, counted from both sides. out: OUT."""
+@bare
+def shared_inside(groups):
+    """What each node has in common with itself, counted from both sides. groups.own: OUT."""
+    owner, group = groups.owner, groups.group
     for v in range(len(owner) - 1):
         total = 0.0
         for e in range(owner[v], owner[v + 1]):
             g = group[e]
-            for t in range(tie_indptr[g], tie_indptr[g + 1]):
+            for t in range(groups.tie_indptr[g], groups.tie_indptr[g + 1]):
                 for other in range(owner[v], owner[v + 1]):
-                    if group[other] == tie_group[t]:
-                        total += amount[e] * tie[t] * amount[other]
-        out[v] = total
+                    if group[other] == groups.tie_group[t]:
+                        total += groups.amount[e] * groups.tie[t] * groups.amount[other]
+        groups.own[v] = total
 
 
-@jit
-def add_shared_edges(
-    indptr, near, owner, group, amount, tie_indptr, tie_group, tie, n_groups, keys, held, weight
-):
+@bare
+def add_shared_edges(indptr, near, groups, table, weight):
     """Add to each edge what its ends have in common between groups. weight: IN/OUT.
 
     The table holds what each node holds: every node a module of its own.
     """
+    owner = groups.owner
     for v in range(len(indptr) - 1):
         if owner[v] == owner[v + 1]:
             continue
         for e in range(indptr[v], indptr[v + 1]):
             u = near[e]
             if owner[u] < owner[u + 1]:
-                weight[e] += shared_with_module(
-                    owner, group, amount, tie_indptr, tie_group, tie, v, u, n_groups, keys, held
-                )
+                weight[e] += shared_with_module(groups, v, u, table)
 
 
 @jit
@@ -167,19 +190,14 @@ def add_graphs(
 
 
 @jit
-def module_costs(volume, cut, log_total, floor, costs):
+def module_costs(volume, cut, scale, costs):
     """f(V, c) of every module. costs: OUT."""
     for x in range(len(volume)):
-        costs[x] = cost(volume[x], cut[x], log_total, floor)
+        costs[x] = cost(volume[x], cut[x], scale)
 
 
-# Moving
-
-
-@jit
-def sum_modules(volume, cut, indptr, near, weight, owner, group, amount,
-                tie_indptr, tie_group, tie, self_shared, labels, keys, held,
-                n_groups, module_volume, module_cut, module_size):  # fmt: skip
+@bare
+def sum_modules(graph, groups, labels, table, module_volume, module_cut, module_size):
     """Volumes, cuts and sizes of modules, from scratch; the table has to be filled.
 
     module_volume, module_cut, module_size: OUT.
@@ -189,22 +207,23 @@ def sum_modules(volume, cut, indptr, near, weight, owner, group, amount,
     module_size[:] = 0
     for v in range(len(labels)):
         x = labels[v]
-        module_volume[x] += volume[v]
+        module_volume[x] += graph.volume[v]
         inside = 0.0
-        for e in range(indptr[v], indptr[v + 1]):
-            if labels[near[e]] == x:
-                inside += weight[e]
-        if owner[v] < owner[v + 1]:
-            inside -= self_shared[v]
-            inside += shared_with_module(
-                owner, group, amount, tie_indptr, tie_group, tie, v, x, n_groups, keys, held
-            )
-        module_cut[x] += cut[v] - inside
+        for e in range(graph.indptr[v], graph.indptr[v + 1]):
+            if labels[graph.near[e]] == x:
+                inside += graph.weight[e]
+        if groups.owner[v] < groups.owner[v + 1]:
+            inside -= groups.own[v]
+            inside += shared_with_module(groups, v, x, table)
+        module_cut[x] += graph.cut[v] - inside
         module_size[x] += 1
 
 
+# Moving
+
+
 @inlined
-def read_ahead(nodes, active, indptr, near, fence, labels, modules):
+def read_ahead(nodes, graph, fence, partition):
     """Bring the modules around some nodes into the cache: here all reads wait at the same time.
 
     Returns 0, which the compiler does not know: it would leave the reading out.
@@ -212,166 +231,232 @@ def read_ahead(nodes, active, indptr, near, fence, labels, modules):
     lowest = 0.0
     for at in range(len(nodes)):
         v = nodes[at]
-        if active[v]:
-            for e in range(indptr[v], indptr[v + 1]):
-                if len(fence) == 0 or fence[near[e]] == fence[v]:
-                    lowest = min(lowest, modules[labels[near[e]], COMMON])
+        if partition.active[v]:
+            for e in range(graph.indptr[v], graph.indptr[v + 1]):
+                u = graph.near[e]
+                if len(fence) == 0 or fence[u] == fence[v]:
+                    lowest = min(lowest, partition.modules[partition.labels[u], COMMON])
     return int(lowest < 0.0)
 
 
-@jit
-def move_nodes(
-    indptr, near, weight, linked, pull, volume, cut, owner, group, amount,
-    tie_indptr, tie_group, tie, self_shared, order, fence, home, log_total, floor, smallest,
-    everywhere, may_open, may_empty, only_single,
-    labels, modules, size, active, keys, held, drawn, touched, free,
-):  # fmt: skip
+@inlined
+def list_modules(rules, partition, scratch):
+    """The empty modules, and the fence of the others. scratch: OUT. Returns how many are empty."""
+    n_free = 0
+    scratch.fence[:] = -1
+    for v in range(len(rules.fence)):
+        scratch.fence[partition.labels[v]] = rules.fence[v]
+    for x in range(len(partition.size) - 1, -1, -1):
+        if partition.size[x] == 0:
+            scratch.free[n_free] = x
+            n_free += 1
+    return n_free
+
+
+@inlined
+def gather_edges(v, graph, fence, partition, scratch):
+    """What node v has in common with the modules around it, by edges. Returns how many they are.
+
+    The COMMON of modules, scratch.drawn, scratch.touched: OUT.
+    """
+    modules, touched = partition.modules, scratch.touched
+    n_touched = 0
+    for e in range(graph.indptr[v], graph.indptr[v + 1]):
+        if len(fence) and fence[graph.near[e]] != fence[v]:
+            continue
+        y = partition.labels[graph.near[e]]
+        # Counted, not decided: new or not is anybody's guess. A sum may come back to zero:
+        # touched may then list a module twice, harmless.
+        touched[n_touched] = y
+        n_touched += modules[y, COMMON] == 0.0
+        modules[y, COMMON] += graph.weight[e]
+        if len(graph.pull):
+            scratch.drawn[y] += graph.pull[e]
+    return n_touched
+
+
+@inlined
+def forget_edges(n_touched, graph, partition, scratch):
+    """Make zero again what `gather_edges` has filled in."""
+    for t in range(n_touched):
+        partition.modules[scratch.touched[t], COMMON] = 0.0
+        if len(graph.pull):
+            scratch.drawn[scratch.touched[t]] = 0.0
+
+
+@inlined
+def without_node(v, graph, groups, scale, partition):
+    """Volume, cut and cost of the module of node v when v has left it."""
+    x = partition.labels[v]
+    own = partition.modules[x, COMMON]
+    if groups.owner[v] < groups.owner[v + 1]:
+        own -= groups.own[v]
+        own += shared_with_module(groups, v, x, partition.table)
+    volume = partition.modules[x, VOLUME] - graph.volume[v]
+    cut = partition.modules[x, CUT] - graph.cut[v] + 2.0 * own
+    if partition.size[x] == 1:
+        volume = cut = 0.0
+    return volume, cut, cost(volume, cut, scale)
+
+
+@inlined
+def candidate(c, v, n_touched, n_candidates, n_free, groups, rules, partition, scratch):
+    """The module that is tried as number c for node v; -1 if it is none.
+
+    First those around it, then all or the homes of its groups, last an empty one.
+    """
+    if c < n_touched:
+        y = scratch.touched[c]
+    elif c == n_candidates:
+        y = scratch.free[n_free - 1]
+    elif rules.everywhere:
+        y = c - n_touched
+    else:
+        y = rules.home[groups.group[groups.owner[v] + c - n_touched]]
+    if y == partition.labels[v] or y < 0:
+        return -1
+    if n_touched <= c < n_candidates and (
+        partition.size[y] == 0 or (len(rules.fence) > 0 and scratch.fence[y] != rules.fence[v])
+    ):
+        return -1
+    return y
+
+
+@inlined
+def best_module(v, left_cost, n_touched, n_free, graph, groups, scale, rules, partition, scratch):
+    """The best module for node v: its number, gain, volume, cut and cost; and the tests made.
+
+    Its own unless another gains more than ``rules.smallest``; ties go to the lowest number.
+    """
+    modules, x = partition.modules, partition.labels[v]
+    has_groups = groups.owner[v] < groups.owner[v + 1]
+    stay = modules[x, COST] - left_cost
+    if len(graph.pull):
+        stay -= scratch.drawn[x]
+    best, best_gain = x, rules.smallest
+    best_volume = best_cut = best_cost = 0.0
+    n_candidates = n_touched
+    if rules.everywhere:
+        n_candidates += len(modules)
+    elif has_groups:
+        n_candidates += groups.owner[v + 1] - groups.owner[v]
+    opens = rules.may_open and partition.size[x] > 1 and n_free > 0
+    n_tests = 0
+    for c in range(n_candidates + opens):
+        y = candidate(c, v, n_touched, n_candidates, n_free, groups, rules, partition, scratch)
+        if y < 0:
+            continue
+        shared = 0.0
+        if c < n_candidates:
+            shared = modules[y, COMMON]
+            if has_groups:
+                shared += shared_with_module(groups, v, y, partition.table)
+        n_tests += 1
+        new_volume = modules[y, VOLUME] + graph.volume[v]
+        new_cut = modules[y, CUT] + graph.cut[v] - 2.0 * shared
+        new_cost = cost(new_volume, new_cut, scale)
+        gain = stay + modules[y, COST] - new_cost
+        if len(graph.pull):
+            gain += scratch.drawn[y]
+        if gain > best_gain or (gain == best_gain and best != x and y < best):
+            best, best_gain = y, gain
+            best_volume, best_cut, best_cost = new_volume, new_cut, new_cost
+    return best, best_gain, best_volume, best_cut, best_cost, n_tests
+
+
+@inlined
+def set_module(modules, x, volume, cut, module_cost):
+    """Note what a module has become. modules: OUT."""
+    modules[x, VOLUME], modules[x, CUT], modules[x, COST] = volume, cut, module_cost
+
+
+@inlined
+def move_node(v, best, n_free, n_keys, graph, groups, rules, partition, scratch):
+    """Move node v to another module, and wake its neighbours elsewhere. partition: OUT.
+
+    Returns the number of empty modules and that of keys in the table.
+    """
+    x, size, table = partition.labels[v], partition.size, partition.table
+    if size[best] == 0:
+        n_free -= 1
+        if len(rules.fence):
+            scratch.fence[best] = rules.fence[v]
+    size[x] -= 1
+    size[best] += 1
+    if size[x] == 0:
+        scratch.free[n_free] = x
+        n_free += 1
+    partition.labels[v] = best
+    n_groups = len(groups.tie_indptr) - 1
+    for e in range(groups.owner[v], groups.owner[v + 1]):
+        g, amount = groups.group[e], groups.amount[e]
+        put_amount(table, x, g, n_groups, -amount)
+        n_keys += put_amount(table, best, g, n_groups, amount)
+    if 2 * n_keys > len(table.keys):  # keys of amounts that went away: clear them out
+        n_keys = fill_table(groups, partition.labels, table)
+    for e in range(graph.indptr[v], graph.indptr[v + 1]):
+        if partition.labels[graph.near[e]] != best:
+            partition.active[graph.near[e]] = True
+    return n_free, n_keys
+
+
+@bare
+def move_nodes(graph, groups, scale, rules, partition, scratch):
     """Move each active node, in the given order, to its best module: one sweep.
 
     Candidates are the modules that the node has an edge to, ``home`` of its groups (the module
     that holds most of a group), an empty one if ``may_open``, and all modules if ``everywhere``.
     With a fence, a module is a candidate only for nodes with its fence, equal for all its nodes.
     Ties go to the lowest number, and staying wins unless the gain exceeds ``smallest``.
-    labels, modules (see ``VOLUME``), their size, active, keys, held: IN/OUT. drawn (zeros, one for
-    each module if anything pulls), touched, free: scratch; free lists empty modules. Returns the
-    sum of the gains, the moves and the tests of moves.
+    partition: IN/OUT. Returns the sum of the gains, the moves and the tests of moves.
     """
-    n, n_modules, n_groups = len(labels), len(modules), len(tie_indptr) - 1
-    module_fence = np.full(n_modules if len(fence) else 0, -1, dtype=np.int64)
-    n_free = 0
-    for v in range(len(fence)):
-        module_fence[labels[v]] = fence[v]
-    for x in range(n_modules - 1, -1, -1):
-        if size[x] == 0:
-            free[n_free] = x
-            n_free += 1
-    n_keys = fill_table(owner, group, amount, n_groups, labels, keys, held)
+    modules, size = partition.modules, partition.size
+    n_free = list_modules(rules, partition, scratch)
+    n_keys = fill_table(groups, partition.labels, partition.table)
     gained, n_moves, n_tests = 0.0, 0, 0
-    for at in range(n):
-        if n_modules > MANY and at % AHEAD == 0:
-            n_tests += read_ahead(
-                order[at : at + AHEAD], active, indptr, near, fence, labels, modules
-            )
-        v = order[at]
-        if not active[v]:
+    for at in range(len(partition.labels)):
+        if len(modules) > MANY and at % AHEAD == 0:
+            n_tests += read_ahead(rules.order[at : at + AHEAD], graph, rules.fence, partition)
+        v = rules.order[at]
+        if not partition.active[v]:
             continue
-        active[v] = False
-        x = labels[v]
-        if size[x] == 1 and not may_empty:
+        partition.active[v] = False
+        x = partition.labels[v]
+        if (size[x] == 1 and not rules.may_empty) or (rules.only_single and size[x] > 1):
             continue
-        if only_single and size[x] > 1:
-            continue
-        has_groups = owner[v] < owner[v + 1]
-        n_touched = 0
-        for e in range(indptr[v], indptr[v + 1]):
-            if len(fence) and fence[near[e]] != fence[v]:
-                continue
-            y = labels[near[e]]
-            # Counted, not decided: new or not is anybody's guess. A sum may come back to zero:
-            # touched may then list a module twice, harmless.
-            touched[n_touched] = y
-            n_touched += modules[y, COMMON] == 0.0
-            modules[y, COMMON] += weight[e]
-            if len(pull):
-                drawn[y] += pull[e]
-        own = modules[x, COMMON]
-        if has_groups:
-            own -= self_shared[v]
-            own += shared_with_module(
-                owner, group, amount, tie_indptr, tie_group, tie, v, x, n_groups, keys, held
-            )
-        left_volume = modules[x, VOLUME] - volume[v]
-        left_cut = modules[x, CUT] - cut[v] + 2.0 * own
-        if size[x] == 1:
-            left_volume = left_cut = 0.0
-        left_cost = cost(left_volume, left_cut, log_total, floor)
-        stay = modules[x, COST] - left_cost
-        if len(pull):
-            stay -= drawn[x]
-        best, best_gain = x, smallest
-        best_volume = best_cut = best_cost = 0.0
-        n_candidates = n_touched
-        if everywhere:
-            n_candidates += n_modules
-        elif has_groups:
-            n_candidates += owner[v + 1] - owner[v]
-        opens = may_open and size[x] > 1 and n_free > 0
-        for c in range(n_candidates + opens):
-            if c < n_touched:
-                y = touched[c]
-            elif c == n_candidates:
-                y = free[n_free - 1]
-            elif everywhere:
-                y = c - n_touched
-            else:
-                y = home[group[owner[v] + c - n_touched]]
-            if y == x or y < 0:
-                continue
-            if n_touched <= c < n_candidates and (
-                size[y] == 0 or (len(fence) > 0 and module_fence[y] != fence[v])
-            ):
-                continue
-            shared = 0.0
-            if c < n_candidates:
-                shared = modules[y, COMMON]
-                if has_groups:
-                    shared += shared_with_module(
-                        owner, group, amount, tie_indptr, tie_group, tie, v, y, n_groups, keys, held
-                    )
-            n_tests += 1
-            new_volume = modules[y, VOLUME] + volume[v]
-            new_cut = modules[y, CUT] + cut[v] - 2.0 * shared
-            new_cost = cost(new_volume, new_cut, log_total, floor)
-            gain = stay + modules[y, COST] - new_cost
-            if len(pull):
-                gain += drawn[y]
-            if gain > best_gain or (gain == best_gain and best != x and y < best):
-                best, best_gain = y, gain
-                best_volume, best_cut, best_cost = new_volume, new_cut, new_cost
-        for t in range(n_touched):
-            modules[touched[t], COMMON] = 0.0
-            if len(pull):
-                drawn[touched[t]] = 0.0
+        n_touched = gather_edges(v, graph, rules.fence, partition, scratch)
+        volume, cut, left_cost = without_node(v, graph, groups, scale, partition)
+        best, gain, new_volume, new_cut, new_cost, n_more = best_module(
+            v, left_cost, n_touched, n_free, graph, groups, scale, rules, partition, scratch
+        )
+        n_tests += n_more
+        forget_edges(n_touched, graph, partition, scratch)
         if best == x:
             continue
-        if size[best] == 0:
-            n_free -= 1
-            if len(fence):
-                module_fence[best] = fence[v]
-        modules[x, VOLUME], modules[x, CUT], modules[x, COST] = left_volume, left_cut, left_cost
-        modules[best, VOLUME], modules[best, CUT] = best_volume, best_cut
-        modules[best, COST] = best_cost
-        size[x] -= 1
-        size[best] += 1
-        if size[x] == 0:
-            free[n_free] = x
-            n_free += 1
-        labels[v] = best
-        gained += best_gain
+        set_module(modules, x, volume, cut, left_cost)
+        set_module(modules, best, new_volume, new_cut, new_cost)
+        n_free, n_keys = move_node(
+            v, best, n_free, n_keys, graph, groups, rules, partition, scratch
+        )
+        gained += gain
         n_moves += 1
-        for e in range(owner[v], owner[v + 1]):
-            put_amount(keys, held, x, group[e], n_groups, -amount[e])
-            n_keys += put_amount(keys, held, best, group[e], n_groups, amount[e])
-        if 2 * n_keys > len(keys):  # keys of amounts that went away: clear them out
-            n_keys = fill_table(owner, group, amount, n_groups, labels, keys, held)
-        for e in range(indptr[v], indptr[v + 1]):
-            if labels[near[e]] != best:
-                active[near[e]] = True
     return gained, n_moves, n_tests
 
 
-@jit
-def find_homes(owner, group, amount, n_groups, labels, keys, held, home, most):
+@bare
+def find_homes(groups, labels, table, home, most):
     """For each group the module that holds most of it, the lowest on a tie. home: OUT."""
-    fill_table(owner, group, amount, n_groups, labels, keys, held)
+    n_groups = len(home)
+    fill_table(groups, labels, table)
     home[:] = -1
     most[:] = 0.0
-    for slot in range(len(keys)):
-        if keys[slot] == -1:
+    for slot in range(len(table.keys)):
+        if table.keys[slot] == -1:
             continue
-        x, g = keys[slot] // n_groups, keys[slot] % n_groups
-        if held[slot] > most[g] or (held[slot] == most[g] and x < home[g]):
-            home[g], most[g] = x, held[slot]
+        x, g = table.keys[slot] // n_groups, table.keys[slot] % n_groups
+        held = table.held[slot]
+        if held > most[g] or (held == most[g] and x < home[g]):
+            home[g], most[g] = x, held
 
 
 # The same level in another order, and the next one
@@ -390,68 +475,63 @@ def reorder_rows(indptr, order, values, out_indptr, out):
         out_indptr[k + 1] = filled
 
 
-@jit
-def aggregate_edges(
-    indptr, near, weight, linked, pull, volume, cut, labels, members, member_indptr,
-    out_indptr, out_near, out_weight, out_linked, out_pull, out_volume, out_cut, place,
-):  # fmt: skip
+@bare
+def aggregate_edges(graph, labels, members, member_indptr, out, place):
     """Edges between modules, rows not sorted, and what modules have of both graphs' edges.
 
-    out_*: OUT, as long as the edges, or one per module; the cuts are those without what nodes of a
-    module have in common between groups. place (-1): scratch, one per module. Returns the number of
-    edges.
+    out (a Graph): OUT, as long as the edges, or one per module; the cuts are those without what
+    nodes of a module have in common between groups. place (-1): scratch, one per module. Returns
+    the number of edges.
     """
     filled = 0
-    out_indptr[0] = 0
+    out.indptr[0] = 0
     for x in range(len(member_indptr) - 1):
         first = filled
-        out_volume[x] = out_cut[x] = 0.0
+        out.volume[x] = out.cut[x] = 0.0
         for m in range(member_indptr[x], member_indptr[x + 1]):
             v = members[m]
             inside = 0.0
-            for e in range(indptr[v], indptr[v + 1]):
-                y = labels[near[e]]
+            for e in range(graph.indptr[v], graph.indptr[v + 1]):
+                y = labels[graph.near[e]]
                 if y == x:
-                    inside += weight[e]
+                    inside += graph.weight[e]
                     continue
                 if place[y] < first:  # from a module before, or from none
                     place[y] = filled
-                    out_near[filled], out_weight[filled], out_linked[filled] = y, 0.0, False
-                    if len(pull):
-                        out_pull[filled] = 0.0
+                    out.near[filled], out.weight[filled], out.linked[filled] = y, 0.0, False
+                    if len(graph.pull):
+                        out.pull[filled] = 0.0
                     filled += 1
                 p = place[y]
-                out_weight[p] += weight[e]
-                out_linked[p] |= linked[e]
-                if len(pull):
-                    out_pull[p] += pull[e]
-            out_volume[x] += volume[v]
-            out_cut[x] += cut[v] - inside
-        out_indptr[x + 1] = filled
+                out.weight[p] += graph.weight[e]
+                out.linked[p] |= graph.linked[e]
+                if len(graph.pull):
+                    out.pull[p] += graph.pull[e]
+            out.volume[x] += graph.volume[v]
+            out.cut[x] += graph.cut[v] - inside
+        out.indptr[x + 1] = filled
     return filled
 
 
-@jit
-def aggregate_entries(
-    owner, group, amount, members, member_indptr, out_owner, out_group, out_amount, place
-):
+@bare
+def aggregate_entries(groups, members, member_indptr, out, place):
     """What modules hold of each group. Returns the number of entries.
 
-    out_owner, out_group, out_amount: OUT, the last two as long as the entries. place (-1): scratch,
+    out.owner, out.group, out.amount: OUT, the last two as long as the entries. place (-1): scratch,
     one per group.
     """
     filled = 0
-    out_owner[0] = 0
+    out.owner[0] = 0
     for x in range(len(member_indptr) - 1):
         first = filled
         for m in range(member_indptr[x], member_indptr[x + 1]):
             v = members[m]
-            for e in range(owner[v], owner[v + 1]):
-                g = group[e]
+            for e in range(groups.owner[v], groups.owner[v + 1]):
+                g = groups.group[e]
                 if place[g] < first:  # from a module before, or from none
                     place[g] = filled
-                    out_group[filled], out_amount[filled] = g, 0.0
+                    out.group[filled], out.amount[filled] = g, 0.0
                     filled += 1
-                out_amount[place[g]] += amount[e]
-        out_owner[x + 1] = filled
+                out.amount[place[g]] += groups.amount[e]
+        out.owner[x + 1] = filled
     return filled

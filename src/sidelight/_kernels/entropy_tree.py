@@ -5,12 +5,28 @@ last, with parent -1. ``volume`` and ``cut`` belong to the nodes; the cut of a l
 data alone, the cut of any other node is that of both graphs (Eq. 3.11). A node costs
 -cut (log2 volume - log2 of its parent's volume), and L is the sum of these, divided by the total.
 No function recurses: a tree may be as deep as it has leaves.
+
+``tree`` is a namedtuple that has parent, volume, cut, pulled and n_leaves.
 """
+
+from collections import namedtuple
 
 import numpy as np
 
-from sidelight._kernels._jit import jit
+from sidelight._kernels._jit import bare, inlined, jit, part
 from sidelight._kernels.merging import settle, sink
+
+# A tree from which nodes are taken. up: itself for nodes that stay, else a node above (`live` ends
+# at the one that stays). excess: what the cuts of a node's children exceed its own. The inner
+# children of each node are a list: head, tail, before, after. tall: height of a node, at most the
+# limit; n_tallest: how many inner children make it so tall.
+Pruning = namedtuple(
+    "Pruning", ["up", "excess", "head", "tail", "before", "after", "tall", "n_tallest"]
+)
+
+# Leaves united to sets, the smaller under the larger: up, and the node that took this step.
+# standing (by node): a leaf of the set that is under it.
+Sets = namedtuple("Sets", ["standing", "up", "when", "size"])
 
 
 @jit
@@ -27,7 +43,7 @@ def build_tree(into, gone, first, parent, volume, node):
         node[y] = new
 
 
-@jit
+@part
 def live(node, up):
     """The first node at or above this one that is not gone; shortens the way for the next time."""
     top = node
@@ -38,109 +54,122 @@ def live(node, up):
     return top
 
 
-@jit
-def measure_height(x, limit, head, after, tall, n_tallest):
-    """Height of node x, at most ``limit``, and how many inner children make it so tall.
-
-    tall, n_tallest: OUT.
-    """
+@part
+def measure_height(x, limit, pruning):
+    """Height of node x, and how many inner children make it so tall. pruning: OUT."""
     most, count = 0, 0
-    child = head[x]
+    child = pruning.head[x]
     while child >= 0:
-        height = min(tall[child], limit - 1)
+        height = min(pruning.tall[child], limit - 1)
         if height > most:
             most, count = height, 0
         count += height == most
-        child = after[child]
-    tall[x], n_tallest[x] = most + 1, count
+        child = pruning.after[child]
+    pruning.tall[x], pruning.n_tallest[x] = most + 1, count
 
 
-@jit
-def is_deep(x, limit, root, parent, up, tall):
+@part
+def is_deep(x, limit, parent, pruning):
     """Whether a path through node x is longer than ``limit``."""
-    steps = tall[x]
+    root = len(parent) - 1
+    steps = pruning.tall[x]
     while x != root and steps <= limit:
-        x = live(parent[x], up)
+        x = live(parent[x], pruning.up)
         steps += 1
     return steps > limit
 
 
-@jit
-def compress_tree(
-    parent, height, n_leaves, volume, cut, up, excess,
-    head, tail, before, after, tall, n_tallest, sign, gain, name, heap, where,
-):  # fmt: skip
-    """Remove inner nodes on paths longer than ``height``, the one that costs least first.
+@inlined
+def removal_gain(x, above, volume, pruning):
+    """What the removal of node x, whose parent is ``above``, gains; below zero if it costs."""
+    return pruning.excess[x] * (np.log2(volume[x]) - np.log2(volume[above]))
 
-    up: OUT, itself for nodes that stay, else a node above (`live` ends at the one that stays).
-    excess: OUT, what the cuts of a node's children exceed its own, which its removal costs times
-    log2 of its parent's volume over its own. Gains only fall where excess is positive, so a node is
-    looked at again when it comes up; the few others are kept up to date. The lists head, tail,
-    before, after hold the inner children of each node; the heap holds inner nodes but for the root,
-    less n_leaves. All other arrays are scratch, one entry per node.
-    """
-    n, root = len(parent), len(parent) - 1
-    up[:] = np.arange(n)
-    excess[:] = -cut
-    head[:] = tail[:] = before[:] = after[:] = -1
+
+@part
+def begin_pruning(tree, height, pruning, queue):
+    """All nodes in their lists, and inner nodes but for the root in the heap. pruning: OUT."""
+    parent, head, tail = tree.parent, pruning.head, pruning.tail
+    n = len(parent)
+    for x in range(n):
+        pruning.up[x] = x
+        pruning.excess[x] = -tree.cut[x]
+        head[x] = tail[x] = pruning.before[x] = pruning.after[x] = -1
+        queue.sign[x] = 0
     for x in range(n - 1):
         above = parent[x]
-        excess[above] += cut[x]
-        if x >= n_leaves:
-            measure_height(x, height, head, after, tall, n_tallest)
-            before[x] = tail[above]
+        pruning.excess[above] += tree.cut[x]
+        if x >= tree.n_leaves:
+            measure_height(x, height, pruning)
+            pruning.before[x] = tail[above]
             if tail[above] >= 0:
-                after[tail[above]] = x
+                pruning.after[tail[above]] = x
             else:
                 head[above] = x
             tail[above] = x
-            gain[x] = excess[x] * (np.log2(volume[x]) - np.log2(volume[above]))
-    measure_height(root, height, head, after, tall, n_tallest)
-    sign[:] = 0
-    for k in range(len(heap)):
-        heap[k] = n_leaves + k
-        where[n_leaves + k] = k
-    for k in range(len(heap) // 2 - 1, -1, -1):
-        sink(k, heap, where, sign, gain, name, name)
-    while len(heap):
-        x = heap[0]
-        if sign[x] < 0:
+            queue.gain[x] = removal_gain(x, above, tree.volume, pruning)
+    measure_height(n - 1, height, pruning)
+    for k in range(len(queue.heap)):
+        queue.heap[k] = tree.n_leaves + k
+        queue.where[tree.n_leaves + k] = k
+    for k in range(len(queue.heap) // 2 - 1, -1, -1):
+        sink(k, queue)
+
+
+@bare
+def compress_tree(tree, height, pruning, queue):
+    """Remove inner nodes on paths longer than ``height``, the one that costs least first.
+
+    pruning: OUT. Gains only fall where excess is positive, so a node is looked at again when it
+    comes up; the few others are kept up to date. queue: scratch, its heap as long as there are
+    inner nodes but for the root, its partners and names equal.
+    """
+    begin_pruning(tree, height, pruning, queue)
+    while len(queue.heap):
+        x = queue.heap[0]
+        if queue.sign[x] < 0:
             break
-        above = live(parent[x], up)
-        now = excess[x] * (np.log2(volume[x]) - np.log2(volume[above]))
-        deep = is_deep(x, height, root, parent, up, tall)
-        if deep and now < gain[x]:  # out of date
-            gain[x] = now
-            sink(0, heap, where, sign, gain, name, name)
+        above = live(tree.parent[x], pruning.up)
+        now = removal_gain(x, above, tree.volume, pruning)
+        deep = is_deep(x, height, tree.parent, pruning)
+        if deep and now < queue.gain[x]:  # out of date
+            queue.gain[x] = now
+            sink(0, queue)
             continue
-        sign[x] = -3  # never again: paths only get shorter
-        sink(0, heap, where, sign, gain, name, name)
+        queue.sign[x] = -3  # never again: paths only get shorter
+        sink(0, queue)
         if deep:
-            up[x] = above
-            excess[above] += excess[x]
-            hand_over(x, above, height, root, parent, volume, up, excess, head, tail, before, after,
-                      tall, n_tallest, sign, gain, name, heap, where)  # fmt: skip
+            pruning.up[x] = above
+            pruning.excess[above] += pruning.excess[x]
+            correct_gains(x, above, tree, pruning, queue)
+            hand_over(x, above, height, tree.parent, pruning)
 
 
-@jit
-def hand_over(
-    x, above, height, root, parent, volume, up, excess, head, tail, before, after, tall, n_tallest,
-    sign, gain, name, heap, where,
-):  # fmt: skip
-    """Give the children of node x, which goes, to the node above, and correct gains and heights."""
+@part
+def correct_gains(x, above, tree, pruning, queue):
+    """The gains that rise when node x goes: of its children, and of the node above. queue: OUT."""
+    child = pruning.head[x]
+    while child >= 0:
+        if pruning.excess[child] < 0 and queue.sign[child] == 0:
+            queue.gain[child] = removal_gain(child, above, tree.volume, pruning)
+            settle(queue.where[child], queue)
+        child = pruning.after[child]
+    if pruning.excess[x] < 0 and above != len(tree.parent) - 1 and queue.sign[above] == 0:
+        higher = live(tree.parent[above], pruning.up)
+        queue.gain[above] = removal_gain(above, higher, tree.volume, pruning)
+        settle(queue.where[above], queue)
+
+
+@part
+def hand_over(x, above, height, parent, pruning):
+    """Give the children of node x, which goes, to the node above, and correct heights."""
+    head, tail, before, after = pruning.head, pruning.tail, pruning.before, pruning.after
+    tall, n_tallest = pruning.tall, pruning.n_tallest
     tallest = tall[above] - 1
     count = 0
     child = head[x]
     while child >= 0:
         count += tall[child] >= tallest
-        if excess[child] < 0 and sign[child] == 0:
-            gain[child] = excess[child] * (np.log2(volume[child]) - np.log2(volume[above]))
-            settle(where[child], heap, where, sign, gain, name, name)
         child = after[child]
-    if excess[x] < 0 and above != root and sign[above] == 0:
-        higher = live(parent[above], up)
-        gain[above] = excess[above] * (np.log2(volume[above]) - np.log2(volume[higher]))
-        settle(where[above], heap, where, sign, gain, name, name)
     # In the list of the node above, the children take the place of x.
     first, last = head[x], tail[x]
     if first < 0:
@@ -159,31 +188,23 @@ def hand_over(
     # A node whose tallest child is gone is less tall, and so may be the nodes above it.
     while n_tallest[above] == 0 and tall[above] > 1:
         old = tall[above]
-        measure_height(above, height, head, after, tall, n_tallest)
-        if above == root or tall[above] == old:
+        measure_height(above, height, pruning)
+        if above == len(parent) - 1 or tall[above] == old:
             break
         new = tall[above]
-        above = live(parent[above], up)
+        above = live(parent[above], pruning.up)
         if old >= tall[above] - 1 > new:
             n_tallest[above] -= 1
 
 
-@jit
-def sum_below(parent, n_leaves, indptr, near, weight, pull, cut, pulled, standing, up, when, size):
-    """Cuts of all nodes from those of the leaves, and the sums of the pulls below them.
-
-    cut: IN/OUT, that of the leaves is set; pulled: OUT. Leaves are united in the order of the
-    nodes, the smaller set under the larger, so that a leaf has at most log2 n steps to the top of
-    its set, however deep the tree is; ``when`` is the node that took a step, and the highest one on
-    the way from leaf to leaf is where they meet. standing (of nodes), up, when, size (of leaves):
-    scratch.
-    """
+@inlined
+def unite_leaves(parent, n_leaves, sets):
+    """Unite the leaves under each node, in the order of the nodes. sets: OUT."""
     n = len(parent)
-    cut[n_leaves:] = 0.0
-    pulled[:] = 0.0
+    standing, size = sets.standing, sets.size
     standing[:] = -1
     for i in range(n_leaves):
-        standing[i], up[i], when[i], size[i] = i, i, n, 1
+        standing[i], sets.up[i], sets.when[i], size[i] = i, i, n, 1
     for x in range(n - 1):
         a, b = standing[parent[x]], standing[x]
         if a < 0:
@@ -191,22 +212,37 @@ def sum_below(parent, n_leaves, indptr, near, weight, pull, cut, pulled, standin
             continue
         if size[a] < size[b]:
             a, b = b, a
-        up[b], when[b] = a, parent[x]
+        sets.up[b], sets.when[b] = a, parent[x]
         size[a] += size[b]
         standing[parent[x]] = a
+
+
+@bare
+def sum_below(tree, graph, sets):
+    """Cuts of all nodes from those of the leaves, and the sums of the pulls below them.
+
+    tree.cut: IN/OUT, that of the leaves is set; tree.pulled: OUT. A leaf has at most log2 n steps
+    to the top of its set, however deep the tree is, and the highest ``when`` on the way from leaf
+    to leaf is where they meet. sets: scratch.
+    """
+    parent, cut, pulled, n_leaves = tree.parent, tree.cut, tree.pulled, tree.n_leaves
+    n = len(parent)
+    cut[n_leaves:] = 0.0
+    pulled[:] = 0.0
+    unite_leaves(parent, n_leaves, sets)
     for i in range(n_leaves):
-        for e in range(indptr[i], indptr[i + 1]):
-            if near[e] <= i:  # each pair once
+        for e in range(graph.indptr[i], graph.indptr[i + 1]):
+            if graph.near[e] <= i:  # each pair once
                 continue
-            a, b, meet = i, np.int64(near[e]), 0
+            a, b, meet = i, np.int64(graph.near[e]), 0
             while a != b:
-                if when[a] < when[b]:
-                    meet, a = when[a], up[a]
+                if sets.when[a] < sets.when[b]:
+                    meet, a = sets.when[a], sets.up[a]
                 else:
-                    meet, b = when[b], up[b]
-            cut[meet] -= 2.0 * weight[e]
-            if len(pull):
-                pulled[meet] += pull[e]
+                    meet, b = sets.when[b], sets.up[b]
+            cut[meet] -= 2.0 * graph.weight[e]
+            if len(graph.pull):
+                pulled[meet] += graph.pull[e]
     for x in range(n - 1):
         cut[parent[x]] += cut[x]
         pulled[parent[x]] += pulled[x]
@@ -215,11 +251,8 @@ def sum_below(parent, n_leaves, indptr, near, weight, pull, cut, pulled, standin
     cut[n - 1] = 0.0
 
 
-@jit
-def prune_tree(
-    parent, n_leaves, volume, cut, pulled, top, price, may_be_whole,
-    chosen, best, spread, held, open_,
-):  # fmt: skip
+@bare
+def prune_tree(tree, top, price, may_be_whole, chosen, best, spread, held, open_):
     """Which nodes make the cheapest set of modules inside each node that is the top of others.
 
     top[x] is the node in whose inside node x may be a module, -1 if nowhere. A module X inside R
@@ -229,6 +262,7 @@ def prune_tree(
     chosen: OUT, the modules; a top is chosen itself if it is best left whole, and may be. best,
     spread, held, open_: scratch, one entry per node.
     """
+    parent, volume, cut, n_leaves = tree.parent, tree.volume, tree.cut, tree.n_leaves
     n = len(parent)
     best[:] = 0.0  # until a node's turn: the sum of what is best for its children
     spread[:] = 0.0  # sum of cut_i log2 d_i over the leaves
@@ -243,7 +277,7 @@ def prune_tree(
             spread[above] += spread[x]
             held[above] += held[x]
         root = top[x]
-        own = held[x] * height - spread[x] - pulled[x]
+        own = held[x] * height - spread[x] - tree.pulled[x]
         if root >= 0 and volume[root] > 0:
             own -= (cut[x] + price * volume[x]) * (height - np.log2(volume[root]))
         if root < 0 and not is_leaf:  # not a candidate, but perhaps a top

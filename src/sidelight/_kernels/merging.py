@@ -5,36 +5,71 @@ builds one row from two and changes its ends in the rows of the neighbours: ever
 twin, the same edge in the row of the other module. Where the best partner of a module got worse,
 what it was worth stays as a bound, and the module looks again only when that comes to the top of
 the heap. Rows lie in one pool; they only ever shrink in total, so that a pool with some room to
-spare is compacted now and then and never grows. Arrays are named as in ``entropy``.
+spare is compacted now and then and never grows.
 """
+
+from collections import namedtuple
 
 import numpy as np
 
-from sidelight._kernels._jit import inlined, jit, part
+from sidelight._kernels._jit import bare, inlined, part
 from sidelight._kernels.entropy import cost, slot_of
 
 NOBODY = -1  # no partner gains enough
 UNKNOWN = -2  # some partner that gains at most what is noted
 
+# The rows of all modules: the entries of module x stand from start[x] on. relation, if it is not
+# empty, is added to the gains, or says which pairs merge first. place (-1): scratch by module.
+Pool = namedtuple(
+    "Pool", ["start", "length", "near", "weight", "linked", "relation", "twin", "place"]
+)
+
+# Of each module; costs are cuts that count for single nodes where the modules are stretched.
+Sums = namedtuple("Sums", ["volume", "cut", "costs"])
+
+# What modules hold of groups of rows, in chains: the first entry of each, the one after each entry;
+# the ties between groups; and a hash table, (module, group) -> entry.
+Chains = namedtuple(
+    "Chains",
+    [
+        "head", "following", "group", "amount", "n_entries",
+        "tie_indptr", "tie_group", "tie", "keys", "entry",
+    ],
+)  # fmt: skip
+
+# A heap of modules, where each stands in it, and what its best pair is worth. name: its lowest row.
+Queue = namedtuple("Queue", ["heap", "where", "sign", "gain", "partner", "name"])
+
+# scale: as in ``entropy``. must_first: pairs with more must-links than cannot-links merge before
+# others. stretching: 0 for modules; 1 for nodes of a tree (Eq. 3.12), 2 by their gain for the size.
+# n_wanted modules remain. lowest: what a merger has to gain.
+Rules = namedtuple("Rules", ["scale", "must_first", "stretching", "n_wanted", "lowest"])
+
+# parent: the module into which each went, itself if it remains; gone and cut_then: the modules that
+# went, in their order, and the cut of the module that came out.
+Mergers = namedtuple("Mergers", ["parent", "gone", "cut_then"])
+
 
 @inlined
-def pair_gain(x, y, weight, volume, cut, costs, log_total, floor, stretching):
+def pair_gain(x, y, weight, sums, rules):
     """How much the sum of costs falls if x and y merge, or if they get a node of their own."""
+    volume, cut, costs = sums.volume, sums.cut, sums.costs
     both_volume, both_cut = volume[x] + volume[y], cut[x] + cut[y] - 2.0 * weight
-    if stretching:
-        depth = log_total - np.log2(max(both_volume, floor))
+    if rules.stretching:
+        depth = rules.scale.log_total - np.log2(max(both_volume, rules.scale.floor))
         gain = (costs[x] + costs[y] - both_cut) * depth
         # A sum of many weak edges must not make a large module swallow all others, one by one.
-        return gain if stretching == 1 else gain / np.sqrt(volume[x] * volume[y])
-    return costs[x] + costs[y] - cost(both_volume, both_cut, log_total, floor)
+        return gain if rules.stretching == 1 else gain / np.sqrt(volume[x] * volume[y])
+    return costs[x] + costs[y] - cost(both_volume, both_cut, rules.scale)
 
 
 @inlined
-def comes_before(x, y, sign, gain, partner, name):
+def comes_before(x, y, queue):
     """Whether the best pair of module x goes before that of y: by sign, gain, lowest names.
 
     Of equals the one that has to look again is first, since it may find the lower name.
     """
+    sign, gain, partner, name = queue.sign, queue.gain, queue.partner, queue.name
     if sign[x] != sign[y]:
         return sign[x] > sign[y]
     if gain[x] != gain[y]:
@@ -47,18 +82,17 @@ def comes_before(x, y, sign, gain, partner, name):
 
 
 @part
-def sink(place, heap, where, sign, gain, partner, name):
+def sink(place, queue):
     """Move the module at this place of the heap down, below all that come before it."""
+    heap, where = queue.heap, queue.where
     x = heap[place]
     while True:
         child = 2 * place + 1
         if child >= len(heap):
             break
-        if child + 1 < len(heap) and comes_before(
-            heap[child + 1], heap[child], sign, gain, partner, name
-        ):
+        if child + 1 < len(heap) and comes_before(heap[child + 1], heap[child], queue):
             child += 1
-        if not comes_before(heap[child], x, sign, gain, partner, name):
+        if not comes_before(heap[child], x, queue):
             break
         heap[place] = heap[child]
         where[heap[place]] = place
@@ -68,38 +102,39 @@ def sink(place, heap, where, sign, gain, partner, name):
 
 
 @part
-def settle(place, heap, where, sign, gain, partner, name):
+def settle(place, queue):
     """Put the module at this place of the heap where it belongs, up or down."""
+    heap, where = queue.heap, queue.where
     x = heap[place]
     while place > 0:
         parent = (place - 1) // 2
-        if not comes_before(x, heap[parent], sign, gain, partner, name):
+        if not comes_before(x, heap[parent], queue):
             break
         heap[place] = heap[parent]
         where[heap[place]] = place
         place = parent
     heap[place] = x
     where[x] = place
-    sink(place, heap, where, sign, gain, partner, name)
+    sink(place, queue)
 
 
 @inlined
-def worth_of(
-    x, y, e, weight, relation, must_first, volume, cut, costs, log_total, floor, stretching
-):
+def worth_of(x, y, e, pool, sums, rules):
     """What the pair of x and y, which edge e joins, is worth: a sign that goes first, and a gain.
 
     The sign is what the statements about the two say where these go before gains, otherwise 0.
     """
-    gain = pair_gain(x, y, weight[e], volume, cut, costs, log_total, floor, stretching)
-    if must_first:
+    gain = pair_gain(x, y, pool.weight[e], sums, rules)
+    relation = pool.relation
+    if rules.must_first:
         return (1 if relation[e] > 0 else (-1 if relation[e] < 0 else 0)), gain
     return 0, (gain + relation[e] if len(relation) else gain)
 
 
 @inlined
-def offer(x, y, new_sign, new_gain, lowest, name, sign, gain, partner):
+def offer(x, y, new_sign, new_gain, lowest, queue):
     """Make y the partner of x if that is better than what x has. Returns whether it is."""
+    sign, gain, partner, name = queue.sign, queue.gain, queue.partner, queue.name
     better = new_sign > sign[x] or (new_sign == sign[x] and new_gain > gain[x])
     if new_sign == sign[x] and new_gain == gain[x] and partner[x] >= 0:
         better = name[y] < name[partner[x]]
@@ -110,142 +145,135 @@ def offer(x, y, new_sign, new_gain, lowest, name, sign, gain, partner):
 
 
 @part
-def find_best(
-    x, start, length, near, weight, linked, relation, must_first,
-    volume, cut, costs, name, log_total, floor, stretching, lowest, sign, gain, partner,
-):  # fmt: skip
-    """Look for the best linked partner of module x, with a gain of ``lowest`` or more.
-
-    sign, gain, partner: OUT.
-    """
-    sign[x], gain[x], partner[x] = -2, -np.inf, NOBODY
-    for e in range(start[x], start[x] + length[x]):
-        if linked[e]:
-            y = near[e]
-            new_sign, new_gain = worth_of(
-                x, y, e, weight, relation, must_first, volume, cut, costs, log_total, floor,
-                stretching,
-            )  # fmt: skip
-            offer(x, y, new_sign, new_gain, lowest, name, sign, gain, partner)
+def find_best(x, pool, sums, rules, queue):
+    """Look for the best linked partner of module x that gains enough. queue: OUT."""
+    queue.sign[x], queue.gain[x], queue.partner[x] = -2, -np.inf, NOBODY
+    for e in range(pool.start[x], pool.start[x] + pool.length[x]):
+        if pool.linked[e]:
+            y = pool.near[e]
+            new_sign, new_gain = worth_of(x, y, e, pool, sums, rules)
+            offer(x, y, new_sign, new_gain, rules.lowest, queue)
 
 
 @part
-def shared_by_modules(
-    x, y, head, following, entry_group, entry_amount, n_entries,
-    tie_indptr, tie_group, tie, n_groups, keys, entry,
-):  # fmt: skip
+def shared_by_modules(x, y, chains):
     """What two modules have in common in the relation between groups."""
-    if n_entries[y] < n_entries[x]:
+    if chains.n_entries[y] < chains.n_entries[x]:
         x, y = y, x
+    amount, n_groups = chains.amount, len(chains.tie_indptr) - 1
     total = 0.0
-    e = head[x]
+    e = chains.head[x]
     while e >= 0:
-        g = entry_group[e]
-        for t in range(tie_indptr[g], tie_indptr[g + 1]):
-            slot = slot_of(keys, y, tie_group[t], n_groups)
-            if keys[slot] != -1:
-                total += entry_amount[e] * tie[t] * entry_amount[entry[slot]]
-        e = following[e]
+        g = chains.group[e]
+        for t in range(chains.tie_indptr[g], chains.tie_indptr[g + 1]):
+            slot = slot_of(chains.keys, y, chains.tie_group[t], n_groups)
+            if chains.keys[slot] != -1:
+                total += amount[e] * chains.tie[t] * amount[chains.entry[slot]]
+        e = chains.following[e]
     return total
 
 
 @part
-def unite_entries(
-    x, y, head, following, entry_group, entry_amount, n_entries, n_groups, keys, entry
-):
+def unite_entries(x, y, chains):
     """Give all entries of module x to module y. Returns the number of new keys."""
+    head, following, group = chains.head, chains.following, chains.group
+    keys, entry, n_groups = chains.keys, chains.entry, len(chains.tie_indptr) - 1
     n_new = 0
     e = head[x]
     while e >= 0:
         after = following[e]
-        slot = slot_of(keys, y, entry_group[e], n_groups)
+        slot = slot_of(keys, y, group[e], n_groups)
         if keys[slot] != -1:
-            entry_amount[entry[slot]] += entry_amount[e]
+            chains.amount[entry[slot]] += chains.amount[e]
         else:
-            keys[slot] = y * n_groups + entry_group[e]
+            keys[slot] = y * n_groups + group[e]
             entry[slot] = e
             following[e] = head[y]
             head[y] = e
-            n_entries[y] += 1
+            chains.n_entries[y] += 1
             n_new += 1
         e = after
     head[x] = -1
-    n_entries[x] = 0
+    chains.n_entries[x] = 0
     return n_new
 
 
 @part
-def rebuild_keys(head, following, entry_group, n_groups, keys, entry):
+def rebuild_keys(chains):
     """Forget the keys of modules that are gone. Returns the number of keys."""
+    keys, n_groups = chains.keys, len(chains.tie_indptr) - 1
     keys[:] = -1
     n_keys = 0
-    for x in range(len(head)):
-        e = head[x]
+    for x in range(len(chains.head)):
+        e = chains.head[x]
         while e >= 0:
-            slot = slot_of(keys, x, entry_group[e], n_groups)
-            keys[slot] = x * n_groups + entry_group[e]
-            entry[slot] = e
+            slot = slot_of(keys, x, chains.group[e], n_groups)
+            keys[slot] = x * n_groups + chains.group[e]
+            chains.entry[slot] = e
             n_keys += 1
-            e = following[e]
+            e = chains.following[e]
     return n_keys
 
 
-@jit
-def find_twins(start, length, near, twin, at):
-    """For each entry the same edge in the row of its other end; rows are sorted. twin: OUT.
-
-    at: scratch, one for each row.
-    """
-    at[:] = start
-    for x in range(len(start)):
-        for e in range(start[x], start[x] + length[x]):
-            y = near[e]
-            twin[e] = at[y]  # rows that come one after the other stand so in every other row
+@part
+def find_twins(pool):
+    """For each entry the same edge in the row of its other end; rows are sorted. pool.twin: OUT."""
+    at = pool.place  # of the next entry in each row
+    for x in range(len(pool.start)):
+        at[x] = pool.start[x]
+    for x in range(len(pool.start)):
+        for e in range(pool.start[x], pool.start[x] + pool.length[x]):
+            y = pool.near[e]
+            pool.twin[e] = at[y]  # rows that come one after the other stand so in every other row
             at[y] += 1
 
 
 @inlined
-def move_entry(old, new, near, weight, linked, relation, twin):
+def move_entry(old, new, pool):
     """Put an entry of the pool in another place."""
+    near, weight, linked, relation = pool.near, pool.weight, pool.linked, pool.relation
     near[new], weight[new], linked[new] = near[old], weight[old], linked[old]
     if len(relation):
         relation[new] = relation[old]
-    twin[new] = twin[old]
-    twin[twin[new]] = new
+    pool.twin[new] = pool.twin[old]
+    pool.twin[pool.twin[new]] = new
 
 
 @part
-def compact(start, length, near, weight, linked, relation, twin, end):
+def compact(pool, end):
     """Close the gaps in the pool, up to ``end``. Returns its new end."""
+    start, length = pool.start, pool.length
     at = new_end = 0
     while at < end:
-        x = near[twin[at]]  # whose row begins here, if any row does
+        x = pool.near[pool.twin[at]]  # whose row begins here, if any row does
         if start[x] != at or length[x] == 0:
             at += 1
             continue
         start[x] = new_end
         for e in range(at, at + length[x]):
             if e != new_end:
-                move_entry(e, new_end, near, weight, linked, relation, twin)
+                move_entry(e, new_end, pool)
             new_end += 1
         at += length[x]
     return new_end
 
 
 @part
-def unite_rows(x, y, start, length, near, weight, linked, relation, twin, end, place):
+def unite_rows(x, y, pool, end):
     """Build the row of x and y together at the end of the pool, and call x y in all other rows.
 
-    Entries that both had become one. place (-1): scratch, one for each module; OUT: -2 for what
-    both had, and for what y alone had its place. Returns the weight between x and y, the end of
-    the entries of y, and the end of all.
+    Entries that both had become one. pool.place: OUT, -2 for what both had, and for what y alone
+    had its place. Returns the weight between x and y, the end of the entries of y, and the end of
+    all.
     """
+    start, length, near, weight = pool.start, pool.length, pool.near, pool.weight
+    linked, relation, place = pool.linked, pool.relation, pool.place
     between = 0.0
     for e in range(start[y], start[y] + length[y]):
         if near[e] == x:
             between = weight[e]
             continue
-        move_entry(e, end, near, weight, linked, relation, twin)
+        move_entry(e, end, pool)
         place[near[e]] = end
         end += 1
     end_of_y = end
@@ -255,8 +283,8 @@ def unite_rows(x, y, start, length, near, weight, linked, relation, twin, end, p
             continue
         here = place[z]
         if here < 0:
-            move_entry(e, end, near, weight, linked, relation, twin)
-            near[twin[end]] = y
+            move_entry(e, end, pool)
+            near[pool.twin[end]] = y
             end += 1
             continue
         place[z] = -2
@@ -264,146 +292,128 @@ def unite_rows(x, y, start, length, near, weight, linked, relation, twin, end, p
         linked[here] = linked[here] or linked[e]
         if len(relation):
             relation[here] += relation[e]
-        gone, last = twin[e], start[z] + length[z] - 1
+        gone, last = pool.twin[e], start[z] + length[z] - 1
         if gone != last:
-            move_entry(last, gone, near, weight, linked, relation, twin)
+            move_entry(last, gone, pool)
         length[z] -= 1
     return between, end_of_y, end
 
 
 @part
-def share_rows(
-    x, y, first, end_of_y, end, near, weight, linked, relation, twin, place,
-    head, following, entry_group, entry_amount, n_entries, tie_indptr, tie_group, tie, keys, entry,
-):  # fmt: skip
+def share_rows(x, y, first, end_of_y, end, pool, chains):
     """Add what only one of x and y had an edge for, and bring the twins of the new row up to date.
 
-    place: IN as `unite_rows` leaves it, OUT -1.
+    pool.place: IN as `unite_rows` leaves it, OUT -1.
     """
+    weight, linked, relation, place = pool.weight, pool.linked, pool.relation, pool.place
     for e in range(first, end):
-        z = near[e]
+        z = pool.near[e]
         other = x if e < end_of_y else y
-        if place[z] != -2 and n_entries[other] > 0 and n_entries[z] > 0:
-            extra = shared_by_modules(
-                other, z, head, following, entry_group, entry_amount, n_entries,
-                tie_indptr, tie_group, tie, len(tie_indptr) - 1, keys, entry,
-            )  # fmt: skip
+        if place[z] != -2 and chains.n_entries[other] > 0 and chains.n_entries[z] > 0:
+            extra = shared_by_modules(other, z, chains)
             weight[e] += extra
             if len(relation):
                 relation[e] += extra
         place[z] = -1
-        t = twin[e]
+        t = pool.twin[e]
         weight[t], linked[t] = weight[e], linked[e]
         if len(relation):
             relation[t] = relation[e]
 
 
 @part
-def offer_row(
-    x, y, start, length, near, weight, linked, relation, must_first, volume, cut, costs, name,
-    log_total, floor, stretching, lowest, sign, gain, partner, heap, where,
-):  # fmt: skip
+def offer_row(x, y, pool, sums, rules, queue):
     """After x went into y: y finds its best partner, and its neighbours judge their pair anew.
 
     Returns the number of steps in the heap.
     """
+    sign, gain, partner = queue.sign, queue.gain, queue.partner
     n_steps = 1
     sign[y], gain[y], partner[y] = -2, -np.inf, NOBODY
-    for e in range(start[y], start[y] + length[y]):
-        if not linked[e]:
+    for e in range(pool.start[y], pool.start[y] + pool.length[y]):
+        if not pool.linked[e]:
             continue
-        z = near[e]
-        new_sign, new_gain = worth_of(
-            y, z, e, weight, relation, must_first, volume, cut, costs, log_total, floor, stretching
-        )
-        offer(y, z, new_sign, new_gain, lowest, name, sign, gain, partner)
+        z = pool.near[e]
+        new_sign, new_gain = worth_of(y, z, e, pool, sums, rules)
+        offer(y, z, new_sign, new_gain, rules.lowest, queue)
         if partner[z] == x or partner[z] == y:
             worse = new_sign < sign[z] or (new_sign == sign[z] and new_gain < gain[z])
             partner[z] = UNKNOWN if worse else y
             if not worse:
                 sign[z], gain[z] = new_sign, new_gain
-        elif not offer(z, y, new_sign, new_gain, lowest, name, sign, gain, partner):
+        elif not offer(z, y, new_sign, new_gain, rules.lowest, queue):
             continue
-        settle(where[z], heap, where, sign, gain, partner, name)
+        settle(queue.where[z], queue)
         n_steps += 1
-    settle(where[y], heap, where, sign, gain, partner, name)
+    settle(queue.where[y], queue)
     return n_steps
 
 
-@jit
-def merge_modules(
-    start, length, near, weight, linked, relation, end, volume, cut,
-    head, following, entry_group, entry_amount, n_entries, tie_indptr, tie_group, tie,
-    log_total, floor, must_first, stretching, n_wanted, lowest,
-    parent, gone, cut_then, name, costs, sign, gain, partner, heap, where, keys, entry, twin, place,
-):  # fmt: skip
+@part
+def begin(pool, sums, chains, rules, queue, mergers):
+    """Every module on its own, with its best partner, in the heap. Returns the number of keys."""
+    n = len(pool.start)
+    find_twins(pool)
+    n_keys = rebuild_keys(chains)
+    for x in range(n):
+        mergers.parent[x] = queue.name[x] = queue.heap[x] = queue.where[x] = x
+        pool.place[x] = -1
+        if not rules.stretching:
+            sums.costs[x] = cost(sums.volume[x], sums.cut[x], rules.scale)
+    for x in range(n):
+        find_best(x, pool, sums, rules, queue)
+    for at in range(n // 2 - 1, -1, -1):
+        sink(at, queue)
+    return n_keys
+
+
+@inlined
+def join_sums(x, y, between, sums, rules, queue):
+    """Volume, cut, cost and name of module y with x in it. sums, queue.name: OUT."""
+    volume, cut = sums.volume, sums.cut
+    volume[y] += volume[x]
+    cut[y] += cut[x] - 2.0 * between
+    sums.costs[y] = cut[y] if rules.stretching else cost(volume[y], cut[y], rules.scale)
+    queue.name[y] = min(queue.name[x], queue.name[y])
+
+
+@bare
+def merge_modules(pool, end, sums, chains, rules, queue, mergers):
     """Merge linked modules, best pair first, until no pair is left or n_wanted modules remain.
 
-    The pool (near, weight, linked, relation) holds the row of module x, sorted, from start[x] on
-    and is free from ``end``; relation, if it is not empty, is added to the gains, or with
-    must_first says which pairs merge before others, those with more must-links than cannot-links.
-    A pair merges only if its gain is at least ``lowest``. parent: OUT, the module into which each
-    module went, itself if it remains; gone, cut_then: OUT, the modules that went, in their order,
-    and the cut of the module that came out. All other arrays are used up.
-    With ``stretching`` merged modules stay below the new one, as in a tree; costs then come in as
-    the cuts that count for single nodes (Eq. 3.12).
-    Returns the number of modules, the sum of the gains and the number of steps in the heap.
+    The pool has sorted rows and is free from ``end``. mergers: OUT. All other arrays are used up.
+    Returns the number of modules and the number of steps in the heap.
     """
-    n, n_groups = len(start), len(tie_indptr) - 1
-    find_twins(start, length, near, twin, place)
-    n_keys = rebuild_keys(head, following, entry_group, n_groups, keys, entry)
-    for x in range(n):
-        parent[x] = name[x] = heap[x] = where[x] = x
-        place[x] = -1
-        if not stretching:
-            costs[x] = cost(volume[x], cut[x], log_total, floor)
-    for x in range(n):
-        find_best(x, start, length, near, weight, linked, relation, must_first, volume, cut,
-                  costs, name, log_total, floor, stretching, lowest, sign, gain,
-                  partner)  # fmt: skip
-    for at in range(n // 2 - 1, -1, -1):
-        sink(at, heap, where, sign, gain, partner, name)
-    n_left, gained, n_steps = n, 0.0, n // 2
-    while n_left > n_wanted:
-        y = heap[0]
-        if partner[y] == UNKNOWN:
-            find_best(y, start, length, near, weight, linked, relation, must_first, volume, cut,
-                      costs, name, log_total, floor, stretching, lowest, sign, gain,
-                      partner)  # fmt: skip
-            sink(0, heap, where, sign, gain, partner, name)
+    start, length = pool.start, pool.length
+    n = n_left = len(start)
+    n_keys = begin(pool, sums, chains, rules, queue, mergers)
+    n_steps = n // 2
+    while n_left > rules.n_wanted:
+        y = queue.heap[0]
+        if queue.partner[y] == UNKNOWN:
+            find_best(y, pool, sums, rules, queue)
+            sink(0, queue)
             n_steps += 1
             continue
-        x = partner[y]
+        x = queue.partner[y]
         if x == NOBODY:
             break
-        gained += gain[y]
         if length[x] > length[y]:
             x, y = y, x  # x goes into y, the one with the longer row
-        if end + length[x] + length[y] > len(near):
-            end = compact(start, length, near, weight, linked, relation, twin, end)
+        if end + length[x] + length[y] > len(pool.near):
+            end = compact(pool, end)
         first = end
-        between, end_of_y, end = unite_rows(
-            x, y, start, length, near, weight, linked, relation, twin, first, place
-        )
-        share_rows(x, y, first, end_of_y, end, near, weight, linked, relation, twin, place,
-                   head, following, entry_group, entry_amount, n_entries, tie_indptr, tie_group,
-                   tie, keys, entry)  # fmt: skip
+        between, end_of_y, end = unite_rows(x, y, pool, first)
+        share_rows(x, y, first, end_of_y, end, pool, chains)
         start[y], length[y], length[x] = first, end - first, 0
-        volume[y] += volume[x]
-        cut[y] += cut[x] - 2.0 * between
-        costs[y] = cut[y] if stretching else cost(volume[y], cut[y], log_total, floor)
-        name[y] = min(name[x], name[y])
-        parent[x] = y
-        gone[n - n_left], cut_then[n - n_left] = x, cut[y]
+        join_sums(x, y, between, sums, rules, queue)
+        mergers.parent[x] = y
+        mergers.gone[n - n_left], mergers.cut_then[n - n_left] = x, sums.cut[y]
         n_left -= 1
-        n_keys += unite_entries(x, y, head, following, entry_group, entry_amount, n_entries,
-                                n_groups, keys, entry)  # fmt: skip
-        if 2 * n_keys > len(keys):
-            n_keys = rebuild_keys(head, following, entry_group, n_groups, keys, entry)
-        sign[x], gain[x], partner[x] = -3, -np.inf, NOBODY
-        settle(where[x], heap, where, sign, gain, partner, name)
-        n_steps += 1 + offer_row(
-            x, y, start, length, near, weight, linked, relation, must_first, volume, cut, costs,
-            name, log_total, floor, stretching, lowest, sign, gain, partner, heap, where,
-        )  # fmt: skip
-    return n_left, gained, n_steps
+        n_keys += unite_entries(x, y, chains)
+        if 2 * n_keys > len(chains.keys):
+            n_keys = rebuild_keys(chains)
+        queue.sign[x], queue.gain[x], queue.partner[x] = -3, -np.inf, NOBODY
+        settle(queue.where[x], queue)
+        n_steps += 1 + offer_row(x, y, pool, sums, rules, queue)
+    return n_left, n_steps

@@ -63,19 +63,26 @@ class Level(NamedTuple):
         return len(self.volume)
 
     @property
-    def edges(self) -> tuple[Any, ...]:
-        """The first arguments of the kernels."""
-        return self.indptr, self.near, self.weight, self.linked, self.pull
+    def graph(self) -> entropy.Graph:
+        """Nodes and edges, as kernels take them."""
+        return entropy.Graph(
+            self.indptr, self.near, self.weight, self.linked, self.pull, self.volume, self.cut
+        )
 
     @property
-    def groups(self) -> tuple[Any, ...]:
-        """What nodes hold, and the relation between groups: arguments of the kernels."""
-        return self.owner, self.group, self.amount, *self.ties
+    def groups(self) -> entropy.Groups:
+        """What nodes hold, and the relation between groups, as kernels take them."""
+        return entropy.Groups(self.owner, self.group, self.amount, *self.ties, self.own)
 
-    def table(self) -> tuple[Ints, Floats]:
+    @property
+    def scale(self) -> entropy.Scale:
+        """What logarithms of volumes are compared with, as kernels take it."""
+        return entropy.Scale(float(np.log2(self.total)), self.floor)
+
+    def table(self) -> entropy.Table:
         """An empty hash table for what modules hold of groups."""
         size = 8 << len(self.group).bit_length()
-        return np.full(size, -1, dtype=np.int64), np.zeros(size)
+        return entropy.Table(np.full(size, -1, dtype=np.int64), np.zeros(size))
 
 
 def first_level(
@@ -182,14 +189,9 @@ def modules_of(level: Level, labels: Ints, n_modules: int | None = None) -> Modu
     """The modules, summed from scratch."""
     n_modules = level.n_nodes if n_modules is None else n_modules
     found = Modules(np.empty(n_modules), np.empty(n_modules), np.empty(n_modules, dtype=np.int64))
-    keys, held = level.table()
-    entropy.fill_table(
-        level.owner, level.group, level.amount, level.ties.n_groups, labels, keys, held
-    )
-    entropy.sum_modules(
-        level.volume, level.cut, *level.edges[:3], *level.groups, level.own, labels,
-        keys, held, level.ties.n_groups, *found,
-    )  # fmt: skip
+    table = level.table()
+    entropy.fill_table(level.groups, labels, table)
+    entropy.sum_modules(level.graph, level.groups, labels, table, *found)
     return found
 
 
@@ -215,13 +217,13 @@ def costs_sum(level: Level, found: Modules) -> float:
 
 def costs_of(level: Level, found: Modules, costs: Floats) -> None:
     """What each module costs, times the total. costs: OUT."""
-    entropy.module_costs(found.volume, found.cut, np.log2(level.total), level.floor, costs)
+    entropy.module_costs(found.volume, found.cut, level.scale, costs)
 
 
 def _shared_inside(owner: Ints, group: Ints, amount: Floats, ties: Ties) -> Floats:
     out = np.zeros(len(owner) - 1)
     if len(group):
-        entropy.shared_inside(owner, group, amount, *ties, out)
+        entropy.shared_inside(entropy.Groups(owner, group, amount, *ties, out))
     return out
 
 
@@ -279,38 +281,53 @@ def mergers(
     n = level.n_nodes
     must_first = relation is not None
     level = _sorted_rows(level)
-    relation = level.pull if relation is None else relation
-    room = len(level.near) // 2 + 64
-    near, weight, linked = (np.concatenate([a, np.zeros(room, dtype=a.dtype)])
-                            for a in level.edges[1:4])  # fmt: skip
-    edge_ties = np.concatenate([relation, np.zeros(room)]) if len(relation) else np.empty(0)
+    pool = _pool(level, level.pull if relation is None else relation)
     if len(level.group):
-        keys, held = level.table()
-        everyone = np.arange(n)
-        entropy.fill_table(
-            level.owner, level.group, level.amount, level.ties.n_groups, everyone, keys, held
-        )
-        for target in (weight, edge_ties) if must_first else (weight,):
-            entropy.add_shared_edges(
-                level.indptr, near, *level.groups, level.ties.n_groups, keys, held, target
-            )
-    keys, held = level.table()
-    head, following = _linked_lists(level.owner)
-    parent, gone, cut = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), np.empty(n)
-    stretching = 0 if leaf_cut is None else 1 + relative
+        table = level.table()
+        entropy.fill_table(level.groups, np.arange(n), table)
+        for target in (pool.weight, pool.relation) if must_first else (pool.weight,):
+            entropy.add_shared_edges(level.indptr, level.near, level.groups, table, target)
     costs = np.empty(n) if leaf_cut is None else leaf_cut.copy()
-    n_left, _, n_steps = merging.merge_modules(
-        level.indptr[:-1].copy(), np.diff(level.indptr), near, weight, linked, edge_ties,
-        len(level.near), level.volume.copy(), level.cut.copy(),
-        head, following, level.group, level.amount.copy(), np.diff(level.owner), *level.ties,
-        np.log2(level.total), level.floor, must_first, stretching, n_wanted, lowest,
-        parent, gone, cut, np.empty(n, dtype=np.int64), costs,
-        *(np.empty(n, dtype=t) for t in (np.int64, np.float64)),
-        *(np.empty(n, dtype=np.int64) for _ in range(3)), keys, np.empty(len(keys), dtype=np.int64),
-        np.empty(len(near), dtype=np.int64), np.empty(n, dtype=np.int64),
-    )  # fmt: skip
+    sums = merging.Sums(level.volume.copy(), level.cut.copy(), costs)
+    stretching = 0 if leaf_cut is None else 1 + relative
+    rules = merging.Rules(level.scale, must_first, stretching, n_wanted, float(lowest))
+    of_module = iter(np.empty((7, n), dtype=np.int64))
+    heap, where, sign, partner, name, parent, gone = of_module
+    queue = merging.Queue(heap, where, sign, np.empty(n), partner, name)
+    found = merging.Mergers(parent, gone, np.empty(n))
+    n_left, n_steps = merging.merge_modules(
+        pool, len(level.near), sums, _chains(level), rules, queue, found
+    )
     count_work("heap steps", n_steps)
-    return Merged(parent, gone[: n - n_left], cut[: n - n_left])
+    return Merged(parent, gone[: n - n_left], found.cut_then[: n - n_left])
+
+
+def _pool(level: Level, relation: Floats) -> merging.Pool:
+    """Copies of the edges with room to spare, in which mergers build new rows."""
+    n_edges = len(level.near)
+    room = n_edges // 2 + 64
+
+    def roomy(values: Any) -> Any:
+        return np.concatenate([values, np.zeros(room, dtype=values.dtype)])
+
+    return merging.Pool(
+        level.indptr[:-1].copy(), np.diff(level.indptr), roomy(level.near), roomy(level.weight),
+        roomy(level.linked), roomy(relation) if len(relation) else np.empty(0),
+        np.empty(n_edges + room, dtype=np.int64), np.empty(level.n_nodes, dtype=np.int64),
+    )  # fmt: skip
+
+
+def _chains(level: Level) -> merging.Chains:
+    """What each node holds of groups, as a chain: first entry, and the one after each entry."""
+    owner = level.owner
+    head = np.where(np.diff(owner) > 0, owner[:-1], -1)
+    following = np.arange(1, owner[-1] + 1)
+    following[owner[1:][np.diff(owner) > 0] - 1] = -1
+    keys = level.table().keys
+    return merging.Chains(
+        head, following, level.group, level.amount.copy(), np.diff(owner), *level.ties, keys,
+        np.empty(len(keys), dtype=np.int64),
+    )  # fmt: skip
 
 
 def _sorted_rows(level: Level) -> Level:
@@ -323,14 +340,6 @@ def _sorted_rows(level: Level) -> Level:
     return level._replace(
         near=level.near[order], weight=level.weight[order], linked=level.linked[order], pull=pull
     )
-
-
-def _linked_lists(owner: Ints) -> tuple[Ints, Ints]:
-    """The entries of each node as a chain: first entry, and the one after each entry."""
-    head = np.where(np.diff(owner) > 0, owner[:-1], -1)
-    following = np.arange(1, owner[-1] + 1)
-    following[owner[1:][np.diff(owner) > 0] - 1] = -1
-    return head, following
 
 
 def _roots(parent: Ints) -> Ints:
@@ -413,32 +422,36 @@ def move(
     costs = np.empty(n_slots)
     costs_of(level, found, costs)
     value = float(costs.sum() + level.constant - _pull_inside(level, labels)) / level.total
-    modules = np.stack([found.volume, found.cut, costs, np.zeros(n_slots)], axis=1)
-    keys, held = level.table()
+    partition = entropy.Partition(
+        labels,
+        np.stack([found.volume, found.cut, costs, np.zeros(n_slots)], axis=1),
+        found.size,
+        np.ones(n, dtype=np.bool_),
+        level.table(),
+    )
     n_groups = level.ties.n_groups
     home, most = np.full(n_groups, -1, dtype=np.int64), np.zeros(n_groups)
-    fences = np.empty(0, dtype=np.int64) if fence is None else fence
-    active = np.ones(n, dtype=np.bool_)
+    rules = entropy.Rules(
+        everywhere, may_open, may_empty, only_single, SMALLEST * level.total,
+        np.arange(n) if order is None else order,
+        np.empty(0, dtype=np.int64) if fence is None else fence, home,
+    )  # fmt: skip
     widest = int(np.diff(level.indptr).max(initial=0))
-    scratch = (
+    scratch = entropy.Scratch(
         np.zeros(n_slots if len(level.pull) else 0),
         np.empty(max(n_slots, widest) + 1, dtype=np.int64),
         np.empty(n_slots, dtype=np.int64),
+        np.empty(0 if fence is None else n_slots, dtype=np.int64),
     )
-    turns = np.arange(n) if order is None else order
     history: list[float] = []
     for _ in range(max_sweeps):
         if n_groups and not only_single:
-            entropy.find_homes(
-                level.owner, level.group, level.amount, n_groups, labels, keys, held, home, most
-            )
+            entropy.find_homes(level.groups, labels, partition.table, home, most)
         if everywhere:
-            active[:] = True
+            partition.active[:] = True
         gained, n_moves, n_tests = entropy.move_nodes(
-            *level.edges, level.volume, level.cut, *level.groups, level.own, turns, fences, home,
-            np.log2(level.total), level.floor, SMALLEST * level.total, everywhere, may_open,
-            may_empty, only_single, labels, modules, found.size, active, keys, held, *scratch,
-        )  # fmt: skip
+            level.graph, level.groups, level.scale, rules, partition, scratch
+        )
         count_work("relocation tests", n_tests)
         value -= gained / level.total
         history.append(value)
@@ -511,19 +524,17 @@ def aggregate(level: Level, labels: Ints, room: Room | None = None) -> Level:
     indptr = np.empty(n + 1, dtype=np.int64)
     near, weight, linked, pull = (room or Room()).beside(level)
     volume, cut = np.empty(n), np.empty(n)
+    out = entropy.Graph(indptr, near, weight, linked, pull, volume, cut)
     n_edges = entropy.aggregate_edges(
-        *level.edges, level.volume, level.cut, labels, members, member_indptr, indptr, near, weight,
-        linked, pull, volume, cut, np.full(n, -1),
-    )  # fmt: skip
+        level.graph, labels, members, member_indptr, out, np.full(n, -1)
+    )
     owner, own = np.zeros(n + 1, dtype=np.int64), np.zeros(n)
     group, amount = level.group, level.amount
     if len(level.group):
-        n_groups = level.ties.n_groups
         group, amount = np.empty_like(level.group), np.empty_like(level.amount)
-        n_held = entropy.aggregate_entries(
-            level.owner, level.group, level.amount, members, member_indptr, owner, group, amount,
-            np.full(n_groups, -1, dtype=np.int64),
-        )  # fmt: skip
+        held = level.groups._replace(owner=owner, group=group, amount=amount)
+        place = np.full(level.ties.n_groups, -1, dtype=np.int64)
+        n_held = entropy.aggregate_entries(level.groups, members, member_indptr, held, place)
         group, amount = group[:n_held].copy(), amount[:n_held].copy()
         own = _shared_inside(owner, group, amount, level.ties)
         cut -= own - np.bincount(labels, level.own, minlength=n)

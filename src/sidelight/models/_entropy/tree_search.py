@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight._kernels import entropy_tree
+from sidelight._kernels import entropy_tree, merging
 from sidelight.models._entropy import search as search
 from sidelight.models._entropy.search import Level
 from sidelight.tree import ends
@@ -178,39 +178,30 @@ def _rooted(nodes: Nodes) -> Nodes:
 
 def compress(nodes: Nodes, height: int) -> Bools:
     """Which nodes stay when those on paths longer than ``height`` go, the cheapest first."""
-    n, n_leaves = nodes.n_nodes, nodes.n_leaves
-    up, excess = np.empty(n, dtype=np.int64), np.empty(n)
-    lists = (np.empty(n, dtype=np.int64) for _ in range(7))
-    entropy_tree.compress_tree(
-        nodes.parent, height, n_leaves, nodes.volume, nodes.cut, up, excess, *lists,
-        np.empty(n), np.arange(n), np.empty(n - n_leaves - 1, dtype=np.int64),
-        np.empty(n, dtype=np.int64),
-    )  # fmt: skip
+    n = nodes.n_nodes
+    up, head, tail, before, after, tall, n_tallest, sign, where = np.empty((9, n), dtype=np.int64)
+    pruning = entropy_tree.Pruning(up, np.empty(n), head, tail, before, after, tall, n_tallest)
+    heap, name = np.empty(n - nodes.n_leaves - 1, dtype=np.int64), np.arange(n)
+    queue = merging.Queue(heap, where, sign, np.empty(n), name, name)
+    entropy_tree.compress_tree(nodes, height, pruning, queue)
     return up == np.arange(n)
 
 
 def judged(nodes: Nodes, data: Level) -> Nodes:
     """The same tree with the cuts of the data alone, and what statements pull together."""
     n, n_leaves = nodes.n_nodes, nodes.n_leaves
-    cut, pulled = np.empty(n), np.empty(n)
-    cut[:n_leaves] = data.cut
-    entropy_tree.sum_below(
-        nodes.parent, n_leaves, data.indptr, data.near, data.weight, data.pull, cut, pulled,
-        np.empty(n, dtype=np.int64), *(np.empty(n_leaves, dtype=np.int64) for _ in range(3)),
-    )  # fmt: skip
-    return nodes._replace(cut=cut, pulled=pulled)
+    nodes = nodes._replace(cut=np.empty(n), pulled=np.empty(n))
+    nodes.cut[:n_leaves] = data.cut
+    sets = entropy_tree.Sets(np.empty(n, np.int64), *np.empty((3, n_leaves), dtype=np.int64))
+    entropy_tree.sum_below(nodes, data.graph, sets)
+    return nodes
 
 
 def prune(nodes: Nodes, top: Ints, price: float, *, may_be_whole: bool = True) -> Bools:
     """The cheapest modules inside each node that is the ``top`` of others, or it as a whole."""
     n = nodes.n_nodes
-    chosen = np.empty(n, dtype=np.bool_)
-    entropy_tree.prune_tree(
-        nodes.parent, nodes.n_leaves, nodes.volume, nodes.cut, nodes.pulled, top, price,
-        may_be_whole,
-        chosen,
-        *(np.empty(n) for _ in range(3)), np.empty(n, dtype=np.bool_),
-    )  # fmt: skip
+    chosen, open_ = np.empty((2, n), dtype=np.bool_)
+    entropy_tree.prune_tree(nodes, top, price, may_be_whole, chosen, *np.empty((3, n)), open_)
     return chosen
 
 

@@ -25,14 +25,12 @@ Departures from the paper, each with a parameter or for a reason:
 - Statements that may be wrong have a price instead (``constraints="soft"``).
 """
 
-import warnings
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.callback import with_callbacks
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from sidelight._validation import (
@@ -46,19 +44,18 @@ from sidelight._validation import (
 )
 from sidelight.exceptions import DataError
 from sidelight.models._base import SideClusterer
+from sidelight.models._fitting import (
+    best_of_starts,
+    given_labels,
+    n_starts,
+    never,
+    warn,
+    warn_fewer_clusters,
+)
 from sidelight.models._markov import chain as chains
 from sidelight.models._markov import starts as starts
-from sidelight.models._markov.search import (
-    Run,
-    State,
-    Units,
-    best_of,
-    betas_down_to,
-    hard_units,
-    no_statements,
-    run,
-    soft_units,
-)
+from sidelight.models._markov.search import Run, State, betas_down_to, order_of, run
+from sidelight.models._markov.statements import Units, hard_units, no_statements, soft_units
 from sidelight.models._naming import name_clusters, number_of_clusters
 from sidelight.side import SideInformation
 
@@ -309,8 +306,20 @@ class MarkovAggregation(SideClusterer):
             units = soft_units(side, np.log2(self.accuracy / (1 - self.accuracy)) / X.shape[0])
         else:
             units = hard_units(side)
-        best = self._best_run(X, chain, units, n_clusters, np.random.default_rng(seed))
-        return self._publish_run(best, chain, units, n_clusters, side, seed)
+        problem = Problem(
+            chain, units, n_clusters, self.beta, self.annealing_step, self.max_iter,
+            not self.allow_empty,
+        )  # fmt: skip
+        best = best_of_starts(
+            self, run_start, None, problem, self._starts(X, problem, seed),
+            cost=lambda found: order_of(found, units),
+        )  # fmt: skip
+        if best.cut_short:
+            warn(
+                f"the best start still moved rows after max_iter={self.max_iter} sweeps at "
+                f"beta={self.beta}; raise max_iter."
+            )
+        return self._publish_run(best, problem, side, seed)
 
     def predict(self, X: Any) -> Ints:
         """The cluster that the next step from each row of X most likely leads to.
@@ -364,166 +373,28 @@ class MarkovAggregation(SideClusterer):
         self._is_dense = chain.is_dense
         return chain
 
-    def _best_run(
-        self,
-        X: Any,
-        chain: chains.Chain,
-        units: Units,
-        n_clusters: int,
-        rng: np.random.Generator,
-    ) -> Run:
-        """Run every start and keep the best, the first on a tie."""
-        n_starts = self.n_init if isinstance(self.init, str) else 1
-        fit = self._init_callback_context(max_subtasks=n_starts)
-        fit.call_on_fit_task_begin(estimator=self)
-        found: list[Run] = []
-        for number, child in enumerate(rng.spawn(n_starts)):
-            start = fit.subcontext(task_name="start", max_subtasks=None)
-            start.call_on_fit_task_begin(estimator=self)
+    def _starts(self, X: Any, problem: "Problem", seed: int) -> list["Start"]:
+        """Where the runs begin, and the random numbers of each."""
+        children = np.random.default_rng(seed).spawn(n_starts(self))
+        if not isinstance(self.init, str):
+            given = given_labels(self.init, X.shape[0], problem.n_clusters, X=X)
+            return [Start(child, given=given) for child in children]
+        last = len(children) - 1 if bool(problem.units.is_stated.any()) else -1
+        coloured = [
+            self.init == "coloring" or (self.init == "auto" and k == last > 0)
+            for k in range(len(children))
+        ]
+        return [Start(child, is_coloured=c) for child, c in zip(children, coloured, strict=True)]
 
-            def each_sweep(start: Any = start) -> bool:
-                iteration = start.subcontext(task_name="iteration")
-                iteration.call_on_fit_task_begin(estimator=self)
-                return bool(iteration.call_on_fit_task_end(estimator=self))
-
-            if isinstance(self.init, str):
-                is_last = number == n_starts - 1 and number > 0 and bool(units.is_stated.any())
-                color = self.init == "coloring" or (self.init == "auto" and is_last)
-                found.append(self._run_start(chain, units, n_clusters, child, color, each_sweep))
-            else:
-                given = self._given_labels(X, n_clusters)
-                rows = starts.given_start(chain, given, n_clusters, child)
-                found.append(self._run_repaired(chain, units, rows, n_clusters, each_sweep))
-            if start.call_on_fit_task_end(estimator=self):
-                break
-        fit.call_on_fit_task_end(estimator=self)
-        return best_of(found, units)
-
-    def _run_start(
-        self,
-        chain: chains.Chain,
-        units: Units,
-        n_clusters: int,
-        rng: np.random.Generator,
-        color: bool,
-        each_sweep: Any,
-    ) -> Run:
-        """One start of our own making."""
-        betas = betas_down_to(self.beta, self.annealing_step)
-        keep_all = not self.allow_empty
-        if color:
-            labels = starts.coloured_start(units, n_clusters, rng)
-            if keep_all:
-                labels = starts.fill_clusters(units, labels, n_clusters)
-            return run(chain, units, labels, n_clusters, betas, self.max_iter, keep_all, each_sweep)
-        free = self._run_free(chain, n_clusters, betas, rng, each_sweep)
-        if units.n_units == chain.n_states and not units.is_stated.any():
-            return free
-        bound = self._run_repaired(chain, units, free.labels, n_clusters, each_sweep)
-        return bound._replace(n_iter=bound.n_iter + free.n_iter)
-
-    def _run_free(
-        self,
-        chain: chains.Chain,
-        n_clusters: int,
-        betas: Sequence[float],
-        rng: np.random.Generator,
-        each_sweep: Any,
-    ) -> Run:
-        """Without statements, from coarse to fine; a dense chain also from random labels.
-
-        From beta = 1/2 on, annealing is for the coarse chain: repeated on the rows it costs ten
-        times as much and ends at the same cost. A kernel so wide that every state reaches every
-        other one misleads the coarse chain, and then random labels often end lower; not on a sparse
-        chain, whose many states they leave in a patchwork. Below 1/2 labels that mean nothing cost
-        the least, and only the way down from 1 avoids them.
-        """
-        alone = no_statements(chain.n_states)
-        labels = [starts.coarse_start(chain, n_clusters, betas, self.max_iter, rng)]
-        if self.beta >= 0.5:
-            if chain.is_dense and len(betas) > 1:
-                drawn = rng.integers(n_clusters, size=chain.n_states)
-                labels.append(starts.fill_clusters(alone, drawn, n_clusters))
-            betas = betas[-1:]
-        limits = (self.max_iter, not self.allow_empty, each_sweep)
-        found = [run(chain, alone, start, n_clusters, betas, *limits) for start in labels]
-        return best_of(found, alone)
-
-    def _run_repaired(
-        self, chain: chains.Chain, units: Units, rows: Ints, n_clusters: int, each_sweep: Any
-    ) -> Run:
-        """From a partition of the rows, without annealing: that would forget it.
-
-        Statements are imposed on it at once and, where they are hard, little by little; neither is
-        always better. Where the second way ends with more broken than need be, it is repaired.
-        """
-
-        def finish(labels: Ints) -> Run:
-            keep_all = not self.allow_empty
-            if keep_all:
-                labels = starts.fill_clusters(units, labels, n_clusters)
-            return run(
-                chain, units, labels, n_clusters, [self.beta], self.max_iter, keep_all, each_sweep
-            )
-
-        at_once = finish(starts.repaired_start(chain, units, rows, n_clusters))
-        if not units.is_hard or not units.is_stated.any():
-            return at_once
-        slowly = finish(
-            starts.hardened_start(chain, units, rows, n_clusters, self.beta, self.max_iter)
-        )
-        found = [at_once, slowly]
-        if slowly.broken > 0:
-            found.append(finish(starts.repaired_start(chain, units, slowly.labels, n_clusters)))
-        return best_of(found, units)
-
-    def _given_labels(self, X: Any, n_clusters: int) -> Ints:
-        n = X.shape[0]
-        if hasattr(self.init, "fit"):
-            check_is_fitted(self.init)
-            given = self.init.labels_ if len(self.init.labels_) == n else self.init.predict(X)
-        else:
-            given = np.asarray(self.init)
-        if given.shape != (n,) or given.dtype.kind not in "iu":
-            raise DataError(
-                f"init has shape {given.shape} and type {given.dtype}; give a whole number for "
-                f"each of the {n} rows: its cluster, or -1 where it is unknown."
-            )
-        if given.min() < -1 or given.max() >= n_clusters:
-            raise DataError(
-                f"init has cluster numbers from {given.min()} to {given.max()}; for "
-                f"n_clusters={n_clusters} give 0 to {n_clusters - 1}, and -1 where it is unknown."
-            )
-        return given.astype(np.int64)
-
-    def _publish_run(
-        self,
-        best: Run,
-        chain: chains.Chain,
-        units: Units,
-        n_clusters: int,
-        side: SideInformation,
-        seed: int,
-    ) -> Self:
-        if best.cut_short:
-            warnings.warn(
-                f"the best start still moved rows after max_iter={self.max_iter} sweeps at "
-                f"beta={self.beta}; raise max_iter.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+    def _publish_run(self, best: Run, problem: "Problem", side: SideInformation, seed: int) -> Self:
+        chain, units, n_clusters = problem[:3]
         free = ~units.is_stated[units.of_row] & (np.diff(units.span) == 1)[units.of_row]
         found = chains.settle(chain, best.labels, n_clusters, free)
         present = np.flatnonzero(np.bincount(found, minlength=n_clusters))
-        if len(present) < n_clusters and not self.allow_empty:
+        if not self.allow_empty:
             n_free = units.n_units if chain.P is None else int((chain.pi > 0).sum())
             what = "groups of rows that can be apart" if chain.P is None else "states that last"
-            warnings.warn(
-                f"found {len(present)} clusters where {n_clusters} were asked for: there are "
-                f"{n_free} {what}.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+            warn_fewer_clusters(len(present), n_clusters, f"there are {n_free} {what}")
         labels = np.searchsorted(present, found)
         naming = name_clusters(side, labels, len(present))
         order = naming.order
@@ -539,6 +410,103 @@ class MarkovAggregation(SideClusterer):
         self.cluster_masses_ = state.p
         self.aggregated_chain_ = _rows_to_one(state.Q)
         return self._publish(labels, naming, best, side, seed)
+
+
+# The steps of a start
+
+
+class Problem(NamedTuple):
+    """What all starts have in common."""
+
+    chain: chains.Chain
+    units: Units
+    n_clusters: int
+    beta: float
+    annealing_step: float | None
+    max_iter: int
+    keep_all: bool  # no cluster is left by its last rows
+
+    @property
+    def betas(self) -> list[float]:
+        """The values of beta, down to the last one."""
+        return betas_down_to(self.beta, self.annealing_step)
+
+
+class Start(NamedTuple):
+    """Random numbers, and where they begin: ``given`` clusters, colours, or a free solution."""
+
+    rng: np.random.Generator
+    is_coloured: bool = False
+    given: Ints | None = None
+
+
+def run_start(problem: None, common: Problem, start: Start, each_sweep: Any = never) -> Run:
+    """One start; what it needs is common to all of them."""
+    chain, units, n_clusters = common[:3]
+    if start.given is not None:
+        rows = starts.given_start(chain, start.given, n_clusters, start.rng)
+        return _run_repaired(common, rows, each_sweep)
+    if start.is_coloured:
+        labels = starts.coloured_start(units, n_clusters, start.rng)
+        return _finish(common, labels, common.betas, each_sweep)
+    free = _run_free(common, start.rng, each_sweep)
+    if units.n_units == chain.n_states and not units.is_stated.any():
+        return free
+    bound = _run_repaired(common, free.labels, each_sweep)
+    return bound._replace(n_iter=bound.n_iter + free.n_iter)
+
+
+def _run_free(common: Problem, rng: np.random.Generator, each_sweep: Any) -> Run:
+    """Without statements, from coarse to fine; a dense chain also from random labels.
+
+    From beta = 1/2 on, annealing is for the coarse chain: repeated on the rows it costs ten
+    times as much and ends at the same cost. A kernel so wide that every state reaches every
+    other one misleads the coarse chain, and then random labels often end lower; not on a sparse
+    chain, whose many states they leave in a patchwork. Below 1/2 labels that mean nothing cost
+    the least, and only the way down from 1 avoids them.
+    """
+    chain, _, n_clusters, beta = common[:4]
+    betas = common.betas
+    alone = no_statements(chain.n_states)
+    labels = [starts.coarse_start(chain, n_clusters, betas, common.max_iter, rng)]
+    if beta >= 0.5:
+        if chain.is_dense and len(betas) > 1:
+            drawn = rng.integers(n_clusters, size=chain.n_states)
+            labels.append(starts.fill_clusters(alone, drawn, n_clusters))
+        betas = betas[-1:]
+    limits = (common.max_iter, common.keep_all, each_sweep)
+    found = [run(chain, alone, start, n_clusters, betas, *limits) for start in labels]
+    return min(found, key=lambda one: order_of(one, alone))
+
+
+def _run_repaired(common: Problem, rows: Ints, each_sweep: Any) -> Run:
+    """From a partition of the rows, without annealing: that would forget it.
+
+    Statements are imposed on it at once and, where they are hard, little by little; neither is
+    always better. Where the second way ends with more broken than need be, it is repaired.
+    """
+    chain, units, n_clusters, beta = common[:4]
+
+    def repaired(rows: Ints) -> Run:
+        labels = starts.repaired_start(chain, units, rows, n_clusters)
+        return _finish(common, labels, [beta], each_sweep)
+
+    found = [repaired(rows)]
+    if units.is_hard and units.is_stated.any():
+        labels = starts.hardened_start(chain, units, rows, n_clusters, beta, common.max_iter)
+        found.append(_finish(common, labels, [beta], each_sweep))
+        if found[-1].broken > 0:
+            found.append(repaired(found[-1].labels))
+    return min(found, key=lambda one: order_of(one, units))
+
+
+def _finish(common: Problem, labels: Ints, betas: Sequence[float], each_sweep: Any) -> Run:
+    """Run from the labels of the units, with a unit in every cluster if none is to be empty."""
+    chain, units, n_clusters = common[:3]
+    if common.keep_all:
+        labels = starts.fill_clusters(units, labels, n_clusters)
+    limits = (common.max_iter, common.keep_all, each_sweep)
+    return run(chain, units, labels, n_clusters, betas, *limits)
 
 
 def _rows_to_one(Q: Floats) -> Floats:

@@ -1,165 +1,23 @@
-"""The search of Markov aggregation: what moves together, what it costs, and one run.
+"""The search of Markov aggregation: what a partition of the units costs, and one run."""
 
-A unit is what moves: a group of rows that must be together where constraints are hard, a row
-where they are soft.
-"""
-
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
 from sidelight._kernels import aggregate as kernels
 from sidelight._work import count_work
 from sidelight.blocks import in_order
+from sidelight.models._fitting import never
 from sidelight.models._markov.chain import Chain, mass_by, one_hot
-from sidelight.side import CANNOT, LABEL, MUST, NOT_LABEL, SideInformation
+from sidelight.models._markov.statements import Units
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _TILE = 512
-
-
-# What moves, and what people say about it
-
-
-class Units(NamedTuple):
-    """What moves together, and the statements between units.
-
-    Rows members[span[u]:span[u + 1]] are unit u. Partners are units that cannot (weight above
-    zero) or should (below) be with u; rivals are labels of one vocabulary, by (vocabulary, weight):
-    units with labels of one vocabulary have different ones, so no two of them belong together.
-    ``priced`` are statements about classes whose cluster changes during the search: columns row,
-    column and weight, above zero for "is" and below for "is not".
-    """
-
-    of_row: Ints
-    members: Ints
-    span: Ints
-    partners: tuple[Ints, Ints, Floats]
-    rivals: tuple[Ints, Ints, Floats]
-    n_rival_vocabularies: int
-    priced: tuple[Ints, Ints, Floats]
-    column_vocabulary: Ints
-    penalty: float
-
-    @property
-    def n_units(self) -> int:
-        """The number of units."""
-        return len(self.span) - 1
-
-    @property
-    def is_hard(self) -> bool:
-        """Whether no cost outweighs a statement."""
-        return self.penalty == 0.0
-
-    @property
-    def is_stated(self) -> NDArray[np.bool_]:
-        """Which units a statement binds to others or to a class."""
-        bound = (np.diff(self.partners[0]) > 0) | (np.diff(self.rivals[0]) > 0)
-        bound[self.priced[0]] = True
-        return bound
-
-
-def hard_units(side: SideInformation) -> Units:
-    """Groups that must be together; everything else that is said is between groups.
-
-    Labels that others outvote are left out first: they would tie two classes into one group.
-    """
-    said = side.statements
-    keep = said.binding
-    outvoted = side.conflicts(limit=0).broken
-    keep[outvoted[said.kind[outvoted] == LABEL]] = False
-    side = replace(side, statements=said.take(keep))
-    said, closure = side.statements, side.closure()
-    groups, n_units = closure.groups.astype(np.int64), closure.n_groups
-    n_classes = max(len(side.classes), 1)
-    holder = np.full((len(side.vocabularies) + 1) * n_classes, -1, dtype=np.int64)
-    holder[(closure.labels[:, 1] + 1) * n_classes + closure.labels[:, 2]] = closure.labels[:, 0]
-    cut, barred, label = (said.kind == kind for kind in (CANNOT, NOT_LABEL, LABEL))
-    # A class that nobody is said to have is no cluster that a row could be kept out of.
-    barring = holder[(said.vocabulary[barred] + 1) * n_classes + said.class_code[barred]]
-    partners = _symmetric(
-        np.concatenate([groups[said.i[cut]], groups[said.i[barred]]]),
-        np.concatenate([groups[said.j[cut]], barring]),
-        np.concatenate([said.weight[cut], said.weight[barred]]),
-        n_units,
-    )
-    vocabulary, rival = np.unique(said.vocabulary[label], return_inverse=True)
-    table = sparse.coo_array(
-        (said.weight[label], (groups[said.i[label]], rival)), shape=(n_units, len(vocabulary) or 1)
-    ).tocsr()
-    # The only class of a vocabulary has no rivals.
-    table = sparse.csr_array(table * (np.diff(table.tocsc().indptr) > 1))
-    table.eliminate_zeros()
-    order = np.argsort(groups, kind="stable")
-    return Units(
-        groups,
-        order,
-        np.searchsorted(groups[order], np.arange(n_units + 1)),
-        partners,
-        _parts(table),
-        table.shape[1],
-        _NOTHING,
-        np.empty(0, dtype=np.int64),
-        0.0,
-    )
-
-
-def soft_units(side: SideInformation, penalty: float) -> Units:
-    """Every row by itself; each statement that is broken costs its weight times ``penalty``."""
-    said = side.statements.take(side.statements.binding)
-    n = side.n_samples
-    pairs = np.isin(said.kind, (MUST, CANNOT))
-    sign = np.where(said.kind[pairs] == MUST, -1.0, 1.0)
-    partners = _symmetric(said.i[pairs], said.j[pairs], sign * said.weight[pairs], n)
-    about = np.isin(said.kind, (LABEL, NOT_LABEL))
-    n_classes = max(len(side.classes), 1)
-    keys, column = np.unique(
-        said.vocabulary[about] * n_classes + said.class_code[about], return_inverse=True
-    )
-    weight = np.where(said.kind[about] == LABEL, said.weight[about], -said.weight[about])
-    # Sorted by everything, so that the order of the statements does not change a bit.
-    order = np.lexsort((weight, column, said.i[about]))
-    return no_statements(n)._replace(
-        partners=partners,
-        priced=(said.i[about][order], column[order], weight[order]),
-        column_vocabulary=np.floor_divide(keys, n_classes),
-        penalty=penalty,
-    )
-
-
-def no_statements(n_rows: int) -> Units:
-    """Every row by itself, and nothing said."""
-    everyone = np.arange(n_rows)
-    nobody = (np.zeros(n_rows + 1, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
-    none = np.empty(0, dtype=np.int64)
-    return Units(everyone, everyone, np.arange(n_rows + 1), nobody, nobody, 1, _NOTHING, none, 0.0)
-
-
-_NOTHING = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
-
-
-def _symmetric(i: Ints, j: Ints, weight: Floats, n: int) -> tuple[Ints, Ints, Floats]:
-    """Pairs of different units, in both directions, weights of equal pairs summed."""
-    real = (i != j) & (j >= 0)
-    i, j, weight = i[real], j[real], weight[real]
-    order = np.lexsort((weight, np.maximum(i, j), np.minimum(i, j)))
-    i, j, weight = i[order], j[order], weight[order]
-    pairs = sparse.coo_array((weight, (np.minimum(i, j), np.maximum(i, j))), shape=(n, n)).tocsr()
-    both = sparse.csr_array(pairs + pairs.T)
-    both.eliminate_zeros()
-    return _parts(both)
-
-
-def _parts(table: Any) -> tuple[Ints, Ints, Floats]:
-    table.sort_indices()
-    return table.indptr.astype(np.int64), table.indices.astype(np.int64), table.data
 
 
 # The cost
@@ -287,11 +145,6 @@ def prices(units: Units, state: State) -> tuple[Ints, Floats]:
 # One run
 
 
-def best_of(runs: Iterable["Run"], units: Units) -> "Run":
-    """The run that breaks the least, where statements are hard, then costs the least; the first."""
-    return min(runs, key=lambda found: (found.broken if units.is_hard else 0.0, found.objective))
-
-
 class Run(NamedTuple):
     """What one start led to: labels of the rows, and the way there at the last beta.
 
@@ -304,6 +157,11 @@ class Run(NamedTuple):
     history: list[float]
     n_iter: int
     cut_short: bool
+
+
+def order_of(found: Run, units: Units) -> tuple[float, float]:
+    """What the best run has the least of: broken statements where they are hard, then cost."""
+    return found.broken if units.is_hard else 0.0, found.objective
 
 
 def betas_down_to(beta: float, step: float | None) -> list[float]:
@@ -322,10 +180,10 @@ def run(
     betas: Sequence[float],
     max_iter: int,
     keep_all: bool,
-    each_sweep: Callable[[], bool] = lambda: False,
+    each_sweep: Callable[[], bool] = never,
 ) -> Run:
     """Sweep over the units at each beta until nothing moves, from the labels of the units."""
-    inner, mass = unit_masses(chain, units)
+    moving = moving_units(chain, units)
     n_iter, n_moves, stop = 0, -1, False
     labels = labels.astype(np.int64)
     trace: list[tuple[float, float]] = []
@@ -334,7 +192,7 @@ def run(
         trace, n_moves = [], -1
         while n_moves and len(trace) < max_iter and not stop:
             match(units, state)
-            n_moves = sweep(chain, units, state, inner, mass, beta, keep_all)
+            n_moves = sweep(chain, units, state, moving, beta, keep_all)
             broken = state.broken(units)
             trace.append((broken, state.cost(chain, beta) + units.penalty * broken))
             n_iter += 1
@@ -351,47 +209,46 @@ def run(
     return Run(labels[units.of_row], objective, broken, [*history, objective], n_iter, cut_short)
 
 
-def unit_masses(chain: Chain, units: Units) -> tuple[Floats, Floats]:
-    """J(S, S) and pi(S) of each unit."""
+def moving_units(chain: Chain, units: Units) -> kernels.Units:
+    """The units as kernels take them, with J(S, S) and pi(S) of each."""
     inner = np.zeros(units.n_units)
     if chain.is_dense:
         kernels.inner_masses_dense(chain.J, units.members, units.span, inner)
     else:
-        kernels.inner_masses(*chain.J, units.of_row, inner)
-    return inner, mass_by(units.of_row, chain.pi, units.n_units)
+        kernels.inner_masses(chain.J, units.of_row, inner)
+    mass = mass_by(units.of_row, chain.pi, units.n_units)
+    return kernels.Units(units.members, units.span, inner, mass)
 
 
 def sweep(
-    chain: Chain,
-    units: Units,
-    state: State,
-    inner: Floats,
-    mass: Floats,
-    beta: float,
-    keep_all: bool,
+    chain: Chain, units: Units, state: State, moving: kernels.Units, beta: float, keep_all: bool
 ) -> int:
     """Move every unit, in order, to its best cluster; the number of units that moved."""
     if len(state.p) == 1:  # a matrix of one column has no order, for which all would be compiled
         return 0
     count_work("relocation tests", units.n_units * (len(state.p) - 1))
-    place, price = prices(units, state)
-    said = (*units.partners, *units.rivals, place, price)
-    how = (float(beta), chain.is_reversible, units.is_hard, units.penalty, keep_all)
-    joint = state[:-1]
-    if not chain.is_dense:
-        return int(
-            kernels.sweep_sparse(
-                *chain.J, *chain.Jt, units.members, units.span, inner, mass, *said, *how, *joint
-            )
-        )
-    logs, inverse = np.empty_like(state.R), np.empty_like(state.R)
-    if beta != 0.5:
-        scratch = np.empty(chain.n_states)
-        for k in range(len(state.p)):
-            kernels.refresh_logs(state.R[:, k], logs[:, k], inverse[:, k], scratch)
-    return int(
-        kernels.sweep_dense(
-            chain.J, chain.Jt, units.members, units.span, inner, mass, *said, *how, *joint,
-            logs, inverse,
-        )
-    )  # fmt: skip
+    rules = kernels.Rules(float(beta), chain.is_reversible, units.is_hard, units.penalty, keep_all)
+    said, joint = units.said(*prices(units, state)), kernels.State(*state[:-1])
+    how = (chain.J, chain.Jt, moving, said, rules, joint, work_space(chain, len(state.p)))
+    if chain.is_dense:
+        return int(kernels.sweep_dense(*how, logs_of(state.R, needed=beta != 0.5)))
+    return int(kernels.sweep_sparse(*how))
+
+
+def work_space(chain: Chain, n_clusters: int) -> kernels.Work:
+    """What the kernels need to judge a unit, so that they allocate nothing."""
+    change, cost, gain, gain_p, out, into = np.zeros((6, n_clusters))
+    small = np.zeros((6, n_clusters + 3, n_clusters))
+    touched = np.zeros(0 if chain.is_dense else chain.n_states, dtype=np.int64)
+    into = out if chain.is_reversible else into
+    column = np.zeros(chain.n_states)
+    flat = small.reshape(6, -1)
+    return kernels.Work(change, cost, gain, gain_p, out, into, small, flat, column, touched)
+
+
+def logs_of(R: Floats, *, needed: bool = True) -> kernels.Logs:
+    """Logarithms and inverses of the columns of R; room for them alone if they are not needed."""
+    logs, inverse, scratch = np.empty_like(R), np.empty_like(R), np.empty(len(R))
+    for k in range(R.shape[1] if needed else 0):
+        kernels.refresh_logs(R[:, k], logs[:, k], inverse[:, k], scratch)
+    return kernels.Logs(logs, inverse, np.zeros((2, kernels.LANES)))

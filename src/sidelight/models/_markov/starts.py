@@ -10,7 +10,8 @@ from scipy.optimize import linear_sum_assignment
 
 from sidelight._kernels import aggregate as kernels
 from sidelight.models._markov.chain import CSR, Chain
-from sidelight.models._markov.search import State, Units, joint_with, no_statements, prices, run
+from sidelight.models._markov.search import State, joint_with, prices, run
+from sidelight.models._markov.statements import Units, no_statements
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -29,9 +30,8 @@ def coloured_start(units: Units, n_clusters: int, rng: np.random.Generator) -> I
     """The paper's greedy colouring, with random colours where nothing is said."""
     labels = np.full(units.n_units, -1, dtype=np.int64)
     rival_mass = np.zeros((units.n_rival_vocabularies, n_clusters))
-    place, price = _class_prices(units, n_clusters)
     drawn = rng.integers(n_clusters, size=units.n_units)
-    kernels.colour(*units.partners, *units.rivals, place, price, drawn, labels, rival_mass)
+    kernels.colour(units.said(*_class_prices(units, n_clusters)), drawn, labels, rival_mass)
     return labels
 
 
@@ -70,7 +70,7 @@ def repaired_start(chain: Chain, units: Units, rows: Ints, n_clusters: int) -> I
     if len(units.priced[0]):
         state = State.of(chain, units, rows.copy(), n_clusters)
         place, price = prices(units, state)
-    kernels.repair(*units.partners, *units.rivals, place, price, wish, labels, rival_mass)
+    kernels.repair(units.said(place, price), wish, labels, rival_mass)
     return labels
 
 
@@ -193,7 +193,7 @@ def _pair_up(chain: Chain, rng: np.random.Generator) -> Ints:
     if chain.is_dense:
         kernels.pair_up_dense(chain.J, chain.pi, order, group)
     else:
-        kernels.pair_up(*chain.J, chain.pi, order, group)
+        kernels.pair_up(chain.J, chain.pi, order, group)
     return np.unique(group, return_inverse=True)[1].astype(np.int64)
 
 
