@@ -1,8 +1,12 @@
 """The table of kinds: what each kind is about, and whether it says together or apart."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import sidelight
 from sidelight import SideInformation
 from sidelight.side import KINDS, Kind, usable_kinds
 
@@ -46,3 +50,18 @@ def test_a_statement_is_told_in_the_words_of_its_kind(kind):
 def test_what_binds_nothing_can_be_handed_to_every_model():
     assert usable_kinds(["label"]) == ["unsure", "label"]
     assert usable_kinds(()) == ["unsure"]
+
+
+def test_no_code_asks_for_ranges_or_sets_of_kind_numbers():
+    """A new kind has to be a line in the table: code asks for traits, or for exactly one kind."""
+    source = Path(sidelight.__file__).parent
+    name = "(MUST|CANNOT|UNSURE|LABEL|NOT_LABEL)"
+    ranges = re.compile(rf"\.kind(\[[^]]*\])? *[<>]|[<>]=? *{name}\b")
+    sets = re.compile(rf"isin\([\w.]*\.kind\b|\({name}, {name}")
+    found = [
+        f"{path.relative_to(source)}:{number}: {line.strip()}"
+        for path in source.rglob("*.py")
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if ranges.search(line) or sets.search(line)
+    ]
+    assert not found, "\n".join(found)

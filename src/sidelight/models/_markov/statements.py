@@ -70,18 +70,13 @@ def hard_units(side: SideInformation) -> Units:
     outvoted = side.conflicts(limit=0).broken
     keep[outvoted[said.kind[outvoted] == LABEL]] = False
     side = replace(side, statements=said.take(keep))
-    said, closure = side.statements, side.closure()
+    said, closure = side.canonical, side.closure()
     groups, n_units = closure.groups.astype(np.int64), closure.n_groups
-    against = said.sign < 0
-    cut, barred, label = against & said.is_pair, against & said.is_class, said.kind == LABEL
+    apart, label = said.take(said.sign < 0), said.kind == LABEL
     # A class that nobody is said to have is no cluster that a row could be kept out of.
-    barring = closure.group_of_class(said.vocabulary[barred], said.class_code[barred])
-    partners = _symmetric(
-        np.concatenate([groups[said.i[cut]], groups[said.i[barred]]]),
-        np.concatenate([groups[said.j[cut]], barring]),
-        np.concatenate([said.weight[cut], said.weight[barred]]),
-        n_units,
-    )
+    of_class = closure.group_of_class(apart.vocabulary, apart.class_code)
+    other = np.where(apart.is_class, of_class, groups[apart.j])
+    partners = _symmetric(groups[apart.i], other, apart.weight, n_units)
     vocabulary, rival = np.unique(said.vocabulary[label], return_inverse=True)
     table = sparse.coo_array(
         (said.weight[label], (groups[said.i[label]], rival)), shape=(n_units, len(vocabulary) or 1)
@@ -105,18 +100,14 @@ def hard_units(side: SideInformation) -> Units:
 
 def soft_units(side: SideInformation, penalty: float) -> Units:
     """Every row by itself; each statement that is broken costs its weight times ``penalty``."""
-    said = side.statements.take(side.statements.binding)
-    n = side.n_samples
-    pairs, about = said.is_pair, said.is_class
-    partners = _symmetric(said.i[pairs], said.j[pairs], -said.signed_weight[pairs], n)
-    column = side.class_columns.find(said.vocabulary[about], said.class_code[about])
-    weight = said.signed_weight[about]
-    # Sorted by everything, so that the order of the statements does not change a bit.
-    order = np.lexsort((weight, column, said.i[about]))
-    return no_statements(n)._replace(
-        partners=partners,
-        priced=(said.i[about][order], column[order], weight[order]),
-        column_vocabulary=side.class_columns.group,
+    graph, columns = side.signed_graph, side.class_columns
+    said = side.canonical.take(side.canonical.is_class)
+    column, weight = columns.find(said.vocabulary, said.class_code), said.signed_weight
+    order = np.lexsort((weight, column, said.i))
+    return no_statements(side.n_samples)._replace(
+        partners=(graph.indptr.astype(np.int64), graph.indices.astype(np.int64), -graph.data),
+        priced=(said.i[order], column[order], weight[order]),
+        column_vocabulary=columns.vocabulary.copy(),
         penalty=penalty,
     )
 
