@@ -1,0 +1,1 @@
+"""Defaults beside what people would use instead, on the development tables."""
