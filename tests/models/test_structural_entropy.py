@@ -276,7 +276,7 @@ def test_many_rows_are_searched_without_merging(monkeypatch):
     import sidelight.models._entropy.clustering as module
 
     monkeypatch.setattr(module, "EXACT_ROWS", 50)
-    monkeypatch.setattr(StructuralEntropyClustering, "_merged", None)
+    monkeypatch.setattr(module, "_merged", None)
     X, y = blobs(200, 3, apart=20.0)
     side = sample_pairs(y, 20, random_state=0)
     model = fitted(X, side, n_clusters=3)
@@ -399,9 +399,9 @@ def test_the_given_graph_is_left_as_it_was():
 
 
 def test_rows_are_shuffled_near_their_place():
-    from sidelight.models._entropy.clustering import _shuffled_blocks
+    from sidelight.models._entropy.clustering import shuffled_blocks
 
-    order = _shuffled_blocks(40_000, np.random.default_rng(0))
+    order = shuffled_blocks(40_000, np.random.default_rng(0))
     everyone = np.arange(40_000)
     assert_array_equal(np.sort(order), everyone)
     assert_array_equal(order // 16_384, everyone // 16_384)

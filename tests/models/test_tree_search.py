@@ -15,7 +15,7 @@ from sidelight.models._entropy.statements import (
     relation_graph,
     stated_pairs,
 )
-from sidelight.models._entropy.tree import _with_self_loops
+from sidelight.models._entropy.tree import with_self_loops
 from sidelight.side import SideInformation
 
 SEEDS = range(8)
@@ -56,7 +56,7 @@ def problem(seed, *, n=12, connected=False, each=False, loops=False):
     level = search.first_level(sparse.csr_array(W), *relation)
     leaf_cut = level.volume
     if loops:
-        level = _with_self_loops(level)
+        level = with_self_loops(level)
     R = oracles_structural_entropy.relation(side, S, 1.0, 0.1, 2.0, each=each)
     return level, leaf_cut, W, R
 

@@ -28,28 +28,20 @@ Departures from the paper, each settled by measurement or because the paper is s
 """
 
 import math
-import warnings
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.callback import with_callbacks
-from sklearn.exceptions import ConvergenceWarning
 
-from sidelight._validation import (
-    HasMethods,
-    Integral,
-    Interval,
-    Real,
-    StrOptions,
-)
-from sidelight.exceptions import DataError
+from sidelight._validation import HasMethods, Integral, Interval, StrOptions
 from sidelight.graph import EXACT_ROWS, nearby_order
 from sidelight.models._entropy import search as search
-from sidelight.models._entropy.graph import EntropyGraphModel, Task
+from sidelight.models._entropy.graph import ENTROPY_PARAMETERS, EntropyGraphModel, Insertion, named
 from sidelight.models._entropy.statements import relation_graph
-from sidelight.models._naming import name_clusters
+from sidelight.models._fitting import given_labels, never, warn
+from sidelight.models._graph_base import RowGraph
 from sidelight.side import SideInformation
 
 Floats = NDArray[np.float64]
@@ -66,9 +58,10 @@ class StructuralEntropyClustering(EntropyGraphModel):
     ----------
     n_clusters : int, optional
         The number of clusters; by default it is found.
-    affinity : {"gaussian", "cosine", "precomputed"}, default="gaussian"
-        How alike two rows are: exp(−d²/bandwidth²) of their distance, or their cosine (negative
-        ones count as zero). With "precomputed", X is a symmetric matrix of similarities.
+    affinity : {"gaussian", "local", "cosine", "precomputed"}, default="gaussian"
+        How alike two rows are: exp(−d²/bandwidth²) of their distance; "local", exp(−d²/(s_i s_j)),
+        where s is a row's distance to its 7th neighbour (the last one of fewer); or their cosine
+        (negative ones count as zero). With "precomputed", X is a symmetric matrix of similarities.
     bandwidth : float or "auto", default="auto"
         Of the Gaussian; "auto" is the median distance of neighbours.
     n_neighbors : int or "auto", default="auto"
@@ -83,7 +76,7 @@ class StructuralEntropyClustering(EntropyGraphModel):
         What statements count against the data, the paper's phi.
     lowest_similarity : {"observed", "zero"}, default="observed"
         A cannot-link weighs the similarity of its rows above the lowest one of all pairs, or above
-        zero, as published.
+        zero, as published (and as always with "local").
     entailed : {"mean", "each"}, default="mean"
         Pairs that follow from statements weigh the mean of their kind, held for pairs of groups, or
         each its own weight, which takes memory for each: up to 5,000,000 pairs.
@@ -169,12 +162,7 @@ class StructuralEntropyClustering(EntropyGraphModel):
     [0, 0, 0, 0]
     """
 
-    accepts = ("must", "cannot", "label", "not_label")
-    finds_k = True
     weight_unit = "similarity of the neighbour graph"
-    repetition = "ignored"
-    contradictions = "tolerated"
-    objective_sense = "min"
     scales = "Time and memory grow with the edges of the neighbour graph and with the statements."
     _published: ClassVar[dict[str, Any]] = {
         "scaling": "min-max",
@@ -186,19 +174,12 @@ class StructuralEntropyClustering(EntropyGraphModel):
         "refine": "published",
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
-        "affinity": [StrOptions({"gaussian", "cosine", "precomputed"})],
-        "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        **ENTROPY_PARAMETERS,
         "n_neighbors": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "neighbor_ties": [StrOptions({"lowest", "keep"})],
-        "scaling": [StrOptions({"min-max", "z-score"}), None],
-        "side_weight": [Interval(Real, 0, None, closed="left")],
-        "lowest_similarity": [StrOptions({"observed", "zero"})],
         "entailed": [StrOptions({"mean", "each"})],
         "must_first": ["boolean"],
         "refine": ["boolean", StrOptions({"published"})],
         "init": ["array-like", HasMethods(["fit", "predict"]), None],
-        "random_state": ["random_state", np.random.Generator],
     }
 
     def __init__(
@@ -258,36 +239,6 @@ class StructuralEntropyClustering(EntropyGraphModel):
             return 1
         return math.ceil(20 * (n_samples / n_classes) / math.log2(n_samples) ** 2) + 1
 
-    @with_callbacks
-    def fit(self, X: Any, y: Any = None, *, side: SideInformation | None = None) -> Self:
-        """Cluster X with the help of partial labels ``y`` and statements ``side``.
-
-        Parameters
-        ----------
-        X : array, CSR matrix or data frame of shape (n_samples, n_features)
-            The data, or with ``affinity="precomputed"`` similarities (n_samples, n_samples).
-        y : array of shape (n_samples,), optional
-            Partial labels, −1 (or None, NaN) where unknown; joined to ``side``.
-        side : SideInformation, optional
-            Statements of all kinds.
-
-        Returns
-        -------
-        self
-        """
-        side, seed, strengths, context = self._begin(X, y, side)
-        relation = relation_graph(side, strengths, self.side_weight, expand=self.entailed == "each")
-        level = search.first_level(self.graph_, *relation)
-        order = self._order_in_memory(level.n_nodes, seed)
-        if order is not None:
-            level = search.reordered(level, order)
-        with Task(context, "search", self) as task:
-            found = self._search(level, order, relation.pairs, side, seed, task)
-        context.call_on_fit_task_end(estimator=self)
-        return self._publish_partition(level, order, found, side, seed)
-
-    # The search
-
     def _n_neighbors(self, n_samples: int, n_classes: int) -> int:
         if self.n_neighbors != "auto":
             return int(self.n_neighbors)
@@ -295,140 +246,30 @@ class StructuralEntropyClustering(EntropyGraphModel):
         return min(self.published_n_neighbors(n_samples, k), 30)
 
     def _search(
-        self,
-        level: search.Level,
-        order: Ints | None,
-        pairs: sparse.csr_array,
-        side: SideInformation,
-        seed: int,
-        task: "Task",
-    ) -> search.Moved:
-        """Start, then refine; with the history of the objective. Labels are those of nodes.
-
-        Nodes stand in the order given, or are the rows as they are.
-        """
-        groups = np.asarray(side.groups())
-        if order is not None:
-            groups = groups[order]
-        if not self.graph_.nnz or self._all_equal:
-            labels = np.zeros_like(groups) if self._all_equal else search.renumbered(groups)
-            if self.n_clusters is not None:
-                labels = _exactly(level, labels, self.n_clusters)
-            return search.Moved(labels, [search.objective(level, labels)])
+        self, X: Any, rows: RowGraph, side: SideInformation, step: Callable[[], bool]
+    ) -> "_Run":
+        relation = relation_graph(
+            side, self._strengths(rows), self.side_weight, expand=self.entailed == "each"
+        )
         begin = None
         if self.init is not None:
-            begin = _given(self.init, self._fit_X_or_graph(), level.n_nodes)
-            begin = begin if order is None else begin[order]
-        turns = None
-        if order is None:
-            turns = np.random.default_rng(seed).permutation(level.n_nodes)
-        room = search.Room()
-        starts = self._starts(level, pairs, groups, begin, turns, room)
-        return self._refined(level, groups, starts, turns, room, task)
-
-    def _order_in_memory(self, n_samples: int, seed: int) -> Ints | None:
-        """An order of many rows in which neighbours stand together; None: as they are.
-
-        The search for a partition of many rows spends more time on waiting for memory than on sums.
-        This is also the order of its sweeps, which has to be random to some degree.
-        """
-        has_rows = self.affinity != "precomputed" and not sparse.issparse(self._fit_X)
-        if not (self._climbs and has_rows and n_samples > EXACT_ROWS):
-            return None
-        turns = _shuffled_blocks(n_samples, np.random.default_rng(seed))
-        return nearby_order(self._fit_X, seed=seed)[turns]
-
-    @property
-    def _climbs(self) -> bool:
-        """Whether the search works on several levels."""
-        return bool(self.refine) and self.refine != "published"
-
-    def _refined(
-        self,
-        level: search.Level,
-        groups: Ints,
-        starts: list[Ints],
-        order: Ints | None,
-        room: search.Room,
-        task: "Task",
-    ) -> search.Moved:
-        """The best start, refined."""
-        values = [search.objective(level, labels) for labels in starts]
-        labels, value = starts[int(np.argmin(values))], min(values)
-        if not self.refine:
-            return search.Moved(labels, [value])
-        fixed = self.n_clusters is not None
-        if self.refine == "published":
-            moved = search.move(
-                level, labels, everywhere=True, may_open=False, may_empty=not fixed,
-                each_sweep=task.step,
-            )  # fmt: skip
-            if len(moved.history) == 300:
-                warnings.warn(
-                    "moving rows had not ended after 300 sweeps.", ConvergenceWarning, stacklevel=5
-                )
-            return search.Moved(moved.labels, [value, *moved.history])
-        # Of many rows the first round gains most: at 100,000, 0.9 % of L, later ones 0.1 and 0.02.
-        rounds = 10 if level.n_nodes <= EXACT_ROWS else 1
-        return search.improve(
-            level, labels, groups, order=order, fixed=fixed, max_rounds=rounds,
-            each_round=task.step, room=room,
+            begin = _numbered(given_labels(self.init, X.shape[0], X=X))
+        problem = Problem(
+            search.first_level(rows.graph, *relation), relation.pairs, np.asarray(side.groups()),
+            begin, rows.all_equal, self.n_clusters, self.must_first, self.refine,
         )  # fmt: skip
+        order = _order_in_memory(rows) if problem.climbs else None
+        return run(problem, order, rows.seed, step)
 
-    def _starts(
-        self,
-        level: search.Level,
-        pairs: sparse.csr_array,
-        groups: Ints,
-        begin: Ints | None,
-        order: Ints | None,
-        room: search.Room,
-    ) -> list[Ints]:
-        """Partitions to start from: the given one or the search on several levels, and merging."""
-        n = level.n_nodes
-        starts = []
-        if self._climbs:
-            starts.append(search.climb(level, groups, order, room) if begin is None else begin)
-        if n <= EXACT_ROWS or not self._climbs:
-            merged = self._merged(level, pairs, np.arange(n) if begin is None else begin)
-            starts.append(search.move(level, merged).labels if self._climbs else merged)
-        if self.n_clusters is not None:
-            starts = [_exactly(level, labels, self.n_clusters) for labels in starts]
-        return starts
-
-    def _merged(self, level: search.Level, pairs: sparse.csr_array, begin: Ints) -> Ints:
-        n_wanted = 1 if self.n_clusters is None else self.n_clusters
-        is_rows = len(begin) == int(begin.max(initial=-1)) + 1
-        top = level if is_rows else search.aggregate(level, begin)
-        relation = edge_relation(top, pairs, begin) if self.must_first else None
-        return search.merge(top, n_wanted=n_wanted, relation=relation)[begin]
-
-    # What is left after the fit
-
-    def _publish_partition(
-        self,
-        level: search.Level,
-        order: Ints | None,
-        found: search.Moved,
-        side: SideInformation,
-        seed: int,
-    ) -> Self:
-        labels = found.labels
-        if order is not None:
-            labels = np.empty_like(labels)
-            labels[order] = found.labels
-        labels = search.renumbered(labels)
-        naming = name_clusters(side, labels, int(labels.max()) + 1)
-        ranked, names, _ = naming
-        number = np.empty(len(ranked), dtype=np.int64)
-        number[ranked] = np.arange(len(ranked))
-        labels = number[labels]
-        modules = self._keep_modules(level, labels if order is None else labels[order], len(names))
-        objective = search.costs_sum(level, modules)
+    def _publish_found(self, found: "_Run", side: SideInformation, seed: int) -> Self:
+        labels, naming = named(side, found.labels)
+        modules = search.modules_of(found.level, labels[found.order], len(naming.names))
+        self._insertion = Insertion.into(found.level, modules)
+        objective = search.costs_sum(found.level, modules)
         # The search adds up gains; rounding must not make the last digit of the history rise.
         history = np.maximum.accumulate([objective, *found.history[-2::-1]])[::-1]
-        run = _Run(objective, history, len(history))
-        self._publish(labels, naming, run, side, seed)
+        published = _Published(objective, history, len(history))
+        self._publish(labels, naming, published, side, seed)
         n_classes = len(side.labelled_classes)
         if self.n_clusters is None and 1 < 2 * n_classes < self.n_clusters_:
             self.result_.provenance["advice"] = (
@@ -439,13 +280,147 @@ class StructuralEntropyClustering(EntropyGraphModel):
         return self
 
 
+# The search
+
+
+class Problem(NamedTuple):
+    """What is searched, and how."""
+
+    level: search.Level
+    pairs: sparse.csr_array  # what is said of single pairs of rows
+    groups: Ints  # of rows that belong together
+    begin: Ints | None  # clusters to start from
+    all_equal: bool
+    n_clusters: int | None
+    must_first: bool
+    refine: bool | str
+
+    @property
+    def climbs(self) -> bool:
+        """Whether the search works on several levels."""
+        return bool(self.refine) and self.refine != "published"
+
+    def reordered(self, order: Ints) -> "Problem":
+        """The same with nodes in another order."""
+        return self._replace(
+            level=search.reordered(self.level, order),
+            groups=self.groups[order],
+            begin=None if self.begin is None else self.begin[order],
+        )
+
+
 class _Run(NamedTuple):
+    """A partition of the rows, the way there, and the level that was searched.
+
+    Node k of the level is row order[k].
+    """
+
+    labels: Ints
+    history: list[float]
+    level: search.Level
+    order: Any
+
+
+class _Published(NamedTuple):
     objective: float
     history: Floats
     n_iter: int
 
 
-def _shuffled_blocks(n: int, rng: np.random.Generator) -> Ints:
+def run(
+    problem: Problem, order: Ints | None, seed: int, each_round: Callable[[], bool] = never
+) -> _Run:
+    """Start, then refine; ``order`` is the order of the nodes in memory, and of the sweeps."""
+    if order is not None:
+        problem = problem.reordered(order)
+    found = _found(problem, order is None, seed, each_round)
+    if order is None:
+        return _Run(found.labels, found.history, problem.level, slice(None))
+    labels = np.empty_like(found.labels)
+    labels[order] = found.labels
+    return _Run(labels, found.history, problem.level, order)
+
+
+def _found(
+    problem: Problem, shuffle: bool, seed: int, each_round: Callable[[], bool]
+) -> search.Moved:
+    """The partition of the nodes, with the history of the objective; shuffle: random sweeps."""
+    level = problem.level
+    if not level.linked.any() or problem.all_equal:
+        everyone = np.zeros(level.n_nodes, dtype=np.int64)
+        labels = everyone if problem.all_equal else search.renumbered(problem.groups)
+        labels = _exactly(level, labels, problem.n_clusters)
+        return search.Moved(labels, [search.objective(level, labels)])
+    turns = np.random.default_rng(seed).permutation(level.n_nodes) if shuffle else None
+    room = search.Room()
+    starts = _starts(problem, turns, room)
+    return _refined(problem, starts, turns, room, each_round)
+
+
+def _order_in_memory(rows: RowGraph) -> Ints | None:
+    """An order of many rows in which neighbours stand together; None: as they are.
+
+    The search for a partition of many rows spends more time on waiting for memory than on sums.
+    This is also the order of its sweeps, which has to be random to some degree.
+    """
+    if rows.X is None or sparse.issparse(rows.X) or rows.X.shape[0] <= EXACT_ROWS:
+        return None
+    turns = shuffled_blocks(rows.X.shape[0], np.random.default_rng(rows.seed))
+    return nearby_order(rows.X, seed=rows.seed)[turns]
+
+
+def _starts(problem: Problem, order: Ints | None, room: search.Room) -> list[Ints]:
+    """Partitions to start from: the given one or the search on several levels, and merging."""
+    level, begin = problem.level, problem.begin
+    starts = []
+    if problem.climbs:
+        starts.append(search.climb(level, problem.groups, order, room) if begin is None else begin)
+    if level.n_nodes <= EXACT_ROWS or not problem.climbs:
+        merged = _merged(problem)
+        starts.append(search.move(level, merged).labels if problem.climbs else merged)
+    return [_exactly(level, labels, problem.n_clusters) for labels in starts]
+
+
+def _merged(problem: Problem) -> Ints:
+    """Nodes, or the clusters to start from, merged while that gains."""
+    level = problem.level
+    begin = np.arange(level.n_nodes) if problem.begin is None else problem.begin
+    is_rows = len(begin) == int(begin.max(initial=-1)) + 1
+    top = level if is_rows else search.aggregate(level, begin)
+    relation = edge_relation(top, problem.pairs, begin) if problem.must_first else None
+    return search.merge(top, n_wanted=problem.n_clusters or 1, relation=relation)[begin]
+
+
+def _refined(
+    problem: Problem,
+    starts: list[Ints],
+    order: Ints | None,
+    room: search.Room,
+    each_round: Callable[[], bool],
+) -> search.Moved:
+    """The best start, refined."""
+    level, fixed = problem.level, problem.n_clusters is not None
+    values = [search.objective(level, labels) for labels in starts]
+    labels, value = starts[int(np.argmin(values))], min(values)
+    if not problem.refine:
+        return search.Moved(labels, [value])
+    if problem.refine == "published":
+        moved = search.move(
+            level, labels, everywhere=True, may_open=False, may_empty=not fixed,
+            each_sweep=each_round,
+        )  # fmt: skip
+        if len(moved.history) == 300:
+            warn("moving rows had not ended after 300 sweeps.")
+        return search.Moved(moved.labels, [value, *moved.history])
+    # Of many rows the first round gains most: at 100,000, 0.9 % of L, later ones 0.1 and 0.02.
+    rounds = 10 if level.n_nodes <= EXACT_ROWS else 1
+    return search.improve(
+        level, labels, problem.groups, order=order, fixed=fixed, max_rounds=rounds,
+        each_round=each_round, room=room,
+    )  # fmt: skip
+
+
+def shuffled_blocks(n: int, rng: np.random.Generator) -> Ints:
     """0 … n − 1 in a random order, in which numbers that are close mostly stay so.
 
     Blocks of 512 in a random order, each shuffled: an order by rows alone ends 0.1 % higher. They
@@ -457,21 +432,9 @@ def _shuffled_blocks(n: int, rng: np.random.Generator) -> Ints:
     return np.lexsort((rng.random(n), turn, number // 16_384))
 
 
-def _given(init: Any, X: Any, n_samples: int) -> Ints:
-    """The clusters to start from, numbered from 0."""
-    if hasattr(init, "predict"):
-        fitted = getattr(init, "labels_", None)
-        labels = fitted if fitted is not None and len(fitted) == n_samples else init.predict(X)
-    else:
-        labels = init
-    labels = np.asarray(labels)
-    if labels.shape != (n_samples,) or labels.dtype.kind not in "iu":
-        raise DataError(
-            f"init has shape {labels.shape} and type {labels.dtype}; give the number of a cluster "
-            f"for each of the {n_samples} rows (−1: a row on its own), or a fitted model."
-        )
+def _numbered(labels: Ints) -> Ints:
+    """Clusters to start from, numbered from 0; rows of which nothing is known (−1) are alone."""
     alone = labels < 0
-    labels = labels.astype(np.int64)
     labels[alone] = labels.max(initial=0) + 1 + np.arange(int(alone.sum()))
     return search.renumbered(labels)
 
@@ -496,8 +459,10 @@ def edge_relation(level: search.Level, pairs: sparse.csr_array, labels: Ints) ->
     return np.ascontiguousarray(both.data[off])
 
 
-def _exactly(level: search.Level, labels: Ints, n_wanted: int) -> Ints:
-    """A partition into so many modules: merged down, or merged anew from smaller pieces."""
+def _exactly(level: search.Level, labels: Ints, n_wanted: int | None) -> Ints:
+    """A partition into so many modules, if any: merged down, or anew from smaller pieces."""
+    if n_wanted is None:
+        return labels
     n = int(labels.max()) + 1
     if n < n_wanted:
         pieces = search.move(

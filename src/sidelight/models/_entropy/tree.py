@@ -34,27 +34,22 @@ Departures from the paper, each settled by measurement or because the paper is s
 """
 
 import math
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
 from sidelight._validation import Integral, Interval, Real, StrOptions
 from sidelight.exceptions import DataError
 from sidelight.models._entropy import search as search
 from sidelight.models._entropy import tree_search as trees
-from sidelight.models._entropy.graph import EntropyGraphModel, Task
-from sidelight.models._entropy.statements import (
-    Relation,
-    Strengths,
-    exceptions,
-    relation_graph,
-    stated_relation,
-)
-from sidelight.models._naming import name_clusters
+from sidelight.models._entropy.graph import ENTROPY_PARAMETERS, EntropyGraphModel, Insertion, named
+from sidelight.models._entropy.statements import exceptions, relation_graph, stated_relation
+from sidelight.models._fitting import never
+from sidelight.models._graph_base import RowGraph
 from sidelight.side import SideInformation
 from sidelight.tree import ClusterTree
 
@@ -75,9 +70,11 @@ class StructuralEntropyTree(EntropyGraphModel):
     height : int, default=2
         The most steps from the root of ``tree_`` to a row: 2 are clusters, 3 are clusters and
         their parts, for which the price is half as high, and so on.
-    affinity : {"cosine", "gaussian", "precomputed"}, default="cosine"
-        How alike two rows are: their cosine (negative ones count as zero), or exp(−d²/bandwidth²)
-        of their distance. With "precomputed", X is a symmetric matrix of similarities.
+    affinity : {"cosine", "gaussian", "local", "precomputed"}, default="cosine"
+        How alike two rows are: their cosine (negative ones count as zero); exp(−d²/bandwidth²) of
+        their distance; or "local", exp(−d²/(s_i s_j)), where s is a row's distance to its 7th
+        neighbour (the last one of fewer). With "precomputed", X is a symmetric matrix of
+        similarities.
     bandwidth : float or "auto", default="auto"
         Of the Gaussian; "auto" is the median distance of neighbours.
     n_neighbors : int, default=5
@@ -93,7 +90,7 @@ class StructuralEntropyTree(EntropyGraphModel):
         groups are apart costs that for each row of the smaller.
     lowest_similarity : {"observed", "zero"}, default="observed"
         A cannot-link weighs the similarity of its rows above the lowest one of all pairs, or above
-        zero.
+        zero (as always with "local").
     entailed : {"none", "mean", "each"}, default="none"
         What pairs that follow from statements weigh in L: nothing, since rows that belong together
         are nodes of the tree; the mean of their kind, held for pairs of groups; or each its own
@@ -193,12 +190,7 @@ class StructuralEntropyTree(EntropyGraphModel):
     ClusterTree(10 rows, 5 nodes above them, height 3)
     """
 
-    accepts = ("must", "cannot", "label", "not_label")
-    finds_k = True
     weight_unit = "log2 n bits, what it takes to name a row"
-    repetition = "ignored"
-    contradictions = "tolerated"
-    objective_sense = "min"
     scales = "Time and memory grow with the edges of the neighbour graph and with the statements."
     _published: ClassVar[dict[str, Any]] = {
         "height": 2,
@@ -215,22 +207,14 @@ class StructuralEntropyTree(EntropyGraphModel):
         "refine": False,
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
+        **ENTROPY_PARAMETERS,
         "height": [Interval(Integral, 2, None, closed="left")],
-        "affinity": [StrOptions({"gaussian", "cosine", "precomputed"})],
-        "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "neighbor_ties": [StrOptions({"lowest", "keep"})],
-        "scaling": [StrOptions({"min-max", "z-score"}), None],
-        "side_weight": [Interval(Real, 0, None, closed="left")],
-        "lowest_similarity": [StrOptions({"observed", "zero"})],
         "entailed": [StrOptions({"none", "mean", "each"})],
         "self_loops": ["boolean"],
         "stretching": [StrOptions({"relative", "published"})],
         "cutting": [StrOptions({"priced", "published"})],
         "price": [Interval(Real, 0, None, closed="left")],
         "refine": ["boolean"],
-        "random_state": ["random_state", np.random.Generator],
     }
 
     def __init__(
@@ -270,36 +254,6 @@ class StructuralEntropyTree(EntropyGraphModel):
         self.refine = refine
         self.random_state = random_state
 
-    @with_callbacks
-    def fit(self, X: Any, y: Any = None, *, side: SideInformation | None = None) -> Self:
-        """Build the tree of X with the help of partial labels ``y`` and statements ``side``.
-
-        Parameters
-        ----------
-        X : array, CSR matrix or data frame of shape (n_samples, n_features)
-            The data, or with ``affinity="precomputed"`` similarities (n_samples, n_samples).
-        y : array of shape (n_samples,), optional
-            Partial labels, −1 (or None, NaN) where unknown; joined to ``side``.
-        side : SideInformation, optional
-            Statements of all kinds.
-
-        Returns
-        -------
-        self
-        """
-        side, seed, strengths, context = self._begin(X, y, side)
-        self._level = search.first_level(self.graph_, *self._relation(side, strengths))
-        self._leaf_cut = self._level.volume
-        self._data = search.pulled_level(self.graph_, self._exception_bits(side))
-        if self.self_loops:
-            self._level, self._data = map(_with_self_loops, (self._level, self._data))
-        nobody = np.arange(side.n_samples)  # statements that weigh nothing tie nobody
-        self._groups = search.renumbered(np.asarray(side.groups())) if self.side_weight else nobody
-        with Task(context, "tree", self) as task:
-            found = self._build_tree(task)
-        context.call_on_fit_task_end(estimator=self)
-        return self._publish_tree(found, side, seed)
-
     def cut(self, n_clusters: int | None = None, *, height: int | None = None) -> Ints:
         """Other clusters from the same tree: so many, or those so many steps below the root.
 
@@ -329,99 +283,145 @@ class StructuralEntropyTree(EntropyGraphModel):
                 f"n_clusters is {n_clusters}; it has to lie between 1 and {n_samples}, the number "
                 "of rows."
             )
-        return self._exactly(self._nodes, n_clusters)
+        data = self._data_level(self.graph_, self.result_.side)
+        tree, nothing = self.binary_tree_, np.empty(0)  # cuts come from the data
+        nodes = trees.Nodes(
+            tree.parent, self._node_volumes, nothing, tree.n_leaves, data.total, nothing
+        )
+        return exactly(nodes, data, n_clusters, self._groups(self.result_.side), self.refine)
 
-    # The tree
-
-    def _relation(self, side: SideInformation, strengths: Strengths) -> Relation:
-        """The paper's G', with or without what follows from the statements."""
+    def _search(
+        self, X: Any, rows: RowGraph, side: SideInformation, step: Callable[[], bool]
+    ) -> "_Run":
         if self.entailed == "none":
-            return stated_relation(side, strengths, self.side_weight)
-        return relation_graph(side, strengths, self.side_weight, expand=self.entailed == "each")
+            relation = stated_relation(side, self._strengths(rows), self.side_weight)
+        else:
+            expand = self.entailed == "each"
+            relation = relation_graph(side, self._strengths(rows), self.side_weight, expand=expand)
+        level = search.first_level(rows.graph, *relation)
+        problem = Problem(
+            with_self_loops(level) if self.self_loops else level, level.volume,
+            self._data_level(rows.graph, side), self._groups(side), rows.all_equal,
+            self.n_clusters, self.height, self.stretching == "relative",
+            self.cutting == "published", self.price, self.refine,
+        )  # fmt: skip
+        return run(problem, step)
 
-    def _exception_bits(self, side: SideInformation) -> sparse.csr_array:
-        """What it saves to keep what is said of two rows, in bits times the weight of an edge.
+    def _data_level(self, graph: sparse.csr_array, side: SideInformation) -> search.Level:
+        """The data alone, with what it saves to keep what is said of two rows.
 
         A broken statement is an exception, told by naming its rows: log2 n bits for each, and two
-        of them, the paper's phi.
+        of them, the paper's phi; times the weight of an edge.
         """
-        pairs = exceptions(side)
-        edge = float(self.graph_.data.mean()) if self.graph_.nnz else 1.0
-        return pairs * (self.side_weight * math.log2(max(side.n_samples, 2)) * edge)
+        edge = float(graph.data.mean()) if graph.nnz else 1.0
+        bits = self.side_weight * math.log2(max(side.n_samples, 2)) * edge
+        level = search.pulled_level(graph, exceptions(side) * bits)
+        return with_self_loops(level) if self.self_loops else level
 
-    def _build_tree(self, task: Task) -> "_Found":
-        """Stretch, choose the clusters, and keep the nodes of a tree of the asked height."""
-        nodes, _ = self._stretched([])
-        task.step()
-        if self.n_clusters is not None:
-            labels = self._exactly(nodes, self.n_clusters)
-        elif self._all_equal or not self.graph_.nnz:
-            # Nothing tells rows apart, or nothing joins them but statements.
-            labels = np.zeros_like(self._groups) if self._all_equal else self._groups
-        elif self.cutting == "published":
-            kept = trees.compress(nodes, self.height)
-            return _Found(trees.restrict(nodes, kept), nodes)
-        else:
-            known = trees.judged(nodes, self._data)
-            if not self.refine:
-                return self._layered(nodes, trees.modules_below_root(known, self.price))
-            labels = trees.cheapest(known, self._data, self.price, self._groups)
-        task.step()
-        nodes, top = self._stretched([labels])
-        return self._layered(nodes, np.isin(np.arange(nodes.n_nodes), top))
+    def _groups(self, side: SideInformation) -> Ints:
+        """Rows that belong together; statements that weigh nothing tie nobody."""
+        if not self.side_weight:
+            return np.arange(side.n_samples)
+        return search.renumbered(np.asarray(side.groups()))
 
-    def _stretched(self, clusters: list[Ints]) -> tuple[trees.Nodes, Ints]:
-        """The binary tree that has what belongs together as nodes, and the clusters, if any."""
-        relative = self.stretching == "relative"
-        parts = [self._groups] if relative and self._groups.max() + 1 < len(self._groups) else []
-        if parts and clusters:
-            parts = [search.renumbered(clusters[0] * len(self._groups) + self._groups)]
-        return trees.stretch(self._level, self._leaf_cut, [*parts, *clusters], relative=relative)
-
-    def _layered(self, nodes: trees.Nodes, chosen: NDArray[np.bool_]) -> "_Found":
-        """The tree that has the chosen nodes, and parts of them, below its root."""
-        whole, chosen = trees.below_a_root(nodes, chosen)
-        kept = trees.layers(trees.judged(whole, self._data), chosen, self.height, self.price)
-        return _Found(trees.restrict(whole, kept), nodes)
-
-    def _exactly(self, nodes: trees.Nodes, n_wanted: int) -> Ints:
-        blocks = self._groups if self.refine else None
-        known = trees.judged(nodes, self._data)
-        return search.renumbered(trees.exactly(known, self._data, n_wanted, blocks))
-
-    # What is left after the fit
-
-    def _publish_tree(self, found: "_Found", side: SideInformation, seed: int) -> Self:
+    def _publish_found(self, found: "_Run", side: SideInformation, seed: int) -> Self:
         low = found.low
         node = low.at_or_above(low.parent == low.n_nodes - 1)
-        labels = search.renumbered(node)
-        naming = name_clusters(side, labels, int(labels.max()) + 1)
-        order, names, _ = naming
-        number = np.empty(len(order), dtype=np.int64)
-        number[order] = np.arange(len(order))
-        labels = number[labels]
-        self.cluster_nodes_ = np.empty(len(order), dtype=np.int64)
+        labels, naming = named(side, node)
+        self.cluster_nodes_ = np.empty(len(naming.names), dtype=np.int64)
         self.cluster_nodes_[labels] = node
         self.tree_, self.binary_tree_ = _cluster_tree(low), _cluster_tree(found.binary)
         self.binary_objective_ = trees.entropy(found.binary)
-        self._nodes = found.binary
-        self._keep_modules(self._data, labels, len(names))
+        self._node_volumes = found.binary.volume  # for `cut`: heights do not tell them to the bit
+        modules = search.modules_of(found.data, labels, len(naming.names))
+        self._insertion = Insertion.into(found.data, modules)
         objective = trees.entropy(low)
-        return self._publish(labels, naming, _Run(objective, np.array([objective]), 1), side, seed)
+        published = _Published(objective, np.array([objective]), 1)
+        return self._publish(labels, naming, published, side, seed)
 
 
-class _Found(NamedTuple):
-    low: trees.Nodes  # of the asked height
-    binary: trees.Nodes
+# The tree
+
+
+class Problem(NamedTuple):
+    """What is searched, and how."""
+
+    level: search.Level  # both graphs
+    leaf_cut: Floats  # of the rows, in the data
+    data: search.Level  # the data alone, and what statements pull together
+    groups: Ints  # of rows that belong together
+    all_equal: bool
+    n_clusters: int | None
+    height: int
+    relative: bool
+    compress: bool  # as published
+    price: float
+    refine: bool
 
 
 class _Run(NamedTuple):
+    """The tree of the asked height, the binary one, and the data by which clusters are judged."""
+
+    low: trees.Nodes
+    binary: trees.Nodes
+    data: search.Level
+
+
+class _Published(NamedTuple):
     objective: float
     history: Floats
     n_iter: int
 
 
-def _with_self_loops(level: search.Level) -> search.Level:
+def run(problem: Problem, step: Callable[[], bool] = never) -> _Run:
+    """Stretch, choose the clusters, and keep the nodes of a tree of the asked height."""
+    data, groups = problem.data, problem.groups
+    nodes, _ = _stretched(problem, [])
+    step()
+    if problem.n_clusters is not None:
+        labels = exactly(nodes, data, problem.n_clusters, groups, problem.refine)
+    elif problem.all_equal or not problem.level.linked.any():
+        # Nothing tells rows apart, or nothing joins them but statements.
+        labels = np.zeros_like(groups) if problem.all_equal else groups
+    elif problem.compress:
+        kept = trees.compress(nodes, problem.height)
+        return _Run(trees.restrict(nodes, kept), nodes, data)
+    else:
+        known = trees.judged(nodes, data)
+        if not problem.refine:
+            return _layered(problem, nodes, trees.modules_below_root(known, problem.price))
+        labels = trees.cheapest(known, data, problem.price, groups)
+    step()
+    nodes, top = _stretched(problem, [labels])
+    return _layered(problem, nodes, np.isin(np.arange(nodes.n_nodes), top))
+
+
+def _stretched(problem: Problem, clusters: list[Ints]) -> tuple[trees.Nodes, Ints]:
+    """The binary tree that has what belongs together as nodes, and the clusters, if any."""
+    groups, relative = problem.groups, problem.relative
+    parts = [groups] if relative and groups.max() + 1 < len(groups) else []
+    if parts and clusters:
+        parts = [search.renumbered(clusters[0] * len(groups) + groups)]
+    return trees.stretch(problem.level, problem.leaf_cut, [*parts, *clusters], relative=relative)
+
+
+def _layered(problem: Problem, nodes: trees.Nodes, chosen: NDArray[np.bool_]) -> _Run:
+    """The tree that has the chosen nodes, and parts of them, below its root."""
+    whole, chosen = trees.below_a_root(nodes, chosen)
+    known = trees.judged(whole, problem.data)
+    kept = trees.layers(known, chosen, problem.height, problem.price)
+    return _Run(trees.restrict(whole, kept), nodes, problem.data)
+
+
+def exactly(
+    nodes: trees.Nodes, data: search.Level, n_wanted: int, groups: Ints, refine: bool
+) -> Ints:
+    """So many clusters from a tree, and with ``refine`` rows moved between them."""
+    known = trees.judged(nodes, data)
+    return search.renumbered(trees.exactly(known, data, n_wanted, groups if refine else None))
+
+
+def with_self_loops(level: search.Level) -> search.Level:
     """The level whose volumes count the similarity of each row with itself, 1."""
     volume = level.volume + 1.0
     return level._replace(

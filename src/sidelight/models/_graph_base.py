@@ -1,0 +1,321 @@
+"""The base of graph models: rows and their neighbour graph, given similarities, and new rows.
+
+A graph model scales the rows, joins neighbours in a graph, and finds clusters there. `RowGraph` is
+what it knows then, as plain data: the graph for the fit, and the rest to put new rows beside the
+fitted ones. `GraphModel` reads the parameters that all of them have.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.sparsefuncs import mean_variance_axis
+from sklearn.utils.validation import check_is_fitted
+
+from sidelight._validation import Integral, Interval, Real, StrOptions, check_x
+from sidelight.exceptions import DataError
+from sidelight.graph import (
+    check_graph,
+    gaussian_weights,
+    join_neighbors,
+    local_scales,
+    local_weights,
+    median_bandwidth,
+    nearest_neighbors,
+    pair_distances,
+    query_neighbors,
+)
+from sidelight.models._base import SideClusterer
+from sidelight.models._fitting import warn
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# What can be judged without data of the parameters that all graph models have.
+GRAPH_PARAMETERS: dict[str, list[Any]] = {
+    "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
+    "affinity": [StrOptions({"gaussian", "local", "cosine", "precomputed"})],
+    "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+    "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+    "neighbor_ties": [StrOptions({"lowest", "keep"})],
+    "scaling": [StrOptions({"min-max", "z-score"}), None],
+    "random_state": ["random_state", np.random.Generator],
+}
+
+
+class GraphModel(SideClusterer):
+    """A model of the neighbour graph. A subclass has the `GRAPH_PARAMETERS`.
+
+    Its fit calls `_row_graph` and `_keep_rows`; `predict` is then by neighbours.
+    """
+
+    n_clusters: int | None
+    affinity: str
+    bandwidth: float | str
+    n_neighbors: int | str
+    neighbor_ties: str
+    scaling: str | None
+
+    takes_similarities: ClassVar[dict[str, Any]] = {"affinity": "precomputed"}
+    takes_sparse = True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.affinity == "precomputed"
+        return tags
+
+    def predict(self, X: Any) -> Ints:
+        """The cluster of each row of X, judged by its neighbours.
+
+        A row that stands in the fitted data is where its twin is. A row that is like no other goes
+        to the cluster of the nearest one.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of shape (n_samples, n_features)
+            New data; with ``affinity="precomputed"`` the similarities of new rows (n_samples) and
+            fitted rows (n_features).
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        near = self._rows.near(check_x(self, X, reset=False))
+        otherwise = np.where(near.nearest < 0, self._largest(), self.labels_[near.nearest])
+        members = (np.arange(len(self.labels_)), self.labels_)
+        of = sparse.csr_array((np.ones(len(self.labels_)), members))
+        shared = sparse.csr_array(near.similar @ of)
+        shared.eliminate_zeros()
+        shared.sort_indices()
+        row = np.repeat(np.arange(shared.shape[0]), np.diff(shared.indptr))
+        cluster = shared.indices
+        best = np.lexsort((cluster, -self._attraction(row, cluster, shared.data), row))
+        first = best[np.flatnonzero(np.diff(row[best], prepend=-1))]
+        labels = otherwise.copy()
+        labels[row[first]] = cluster[first]
+        return np.where(near.is_twin, otherwise, labels)
+
+    def _attraction(self, row: Ints, cluster: Ints, shared: Floats) -> Floats:
+        """How much each cluster attracts a row with whose rows it shares so much similarity."""
+        return shared
+
+    def _largest(self) -> int:
+        """The cluster of rows that are like no other and have no nearest one."""
+        return int(np.bincount(self.labels_).argmax())
+
+    def _row_graph(
+        self, X: Any, seed: int, n_classes: int, step: Callable[[], object]
+    ) -> "RowGraph":
+        """Scale the rows and build their graph; ``n_classes`` are labelled."""
+        if self.n_clusters is not None and X.shape[0] < self.n_clusters:
+            raise DataError(
+                f"X has n_samples={X.shape[0]}, fewer than n_clusters={self.n_clusters}; "
+                "ask for fewer clusters or give more rows."
+            )
+        if self.affinity == "precomputed":
+            return RowGraph.given(X, seed)
+        return RowGraph.of(
+            X,
+            self._n_neighbors(X.shape[0], n_classes),
+            affinity=self.affinity,
+            bandwidth=self.bandwidth,
+            ties=self.neighbor_ties,
+            scaling=self.scaling,
+            seed=seed,
+            step=step,
+        )
+
+    def _n_neighbors(self, n_samples: int, n_classes: int) -> int:
+        """How many neighbours each of n rows names, of which so many classes are labelled."""
+        return int(self.n_neighbors)
+
+    def _keep_rows(self, rows: "RowGraph") -> None:
+        """Leave graph_, n_neighbors_, bandwidth_, and what `predict` needs."""
+        self.graph_, self.bandwidth_ = rows.graph, rows.bandwidth
+        self.n_neighbors_ = rows.n_neighbors
+        self._rows = rows._replace(graph=None)
+
+
+class Near(NamedTuple):
+    """New rows beside the fitted ones."""
+
+    similar: sparse.csr_array  # (new rows, fitted rows)
+    nearest: Ints  # fitted row, -1 where none is known
+    is_twin: NDArray[np.bool_]  # whether the nearest one is equal
+
+
+class RowGraph(NamedTuple):
+    """Rows, their neighbour graph, and what it takes to put new rows beside them."""
+
+    graph: Any  # a csr_array; None when it is kept elsewhere
+    X: Any = None  # the rows, scaled; None for given similarities
+    scaling: "Scaling | None" = None
+    affinity: str = "precomputed"
+    bandwidth: float = math.nan
+    n_neighbors: int = 0
+    scales: Floats | None = None  # of the rows, for the locally scaled weights
+    seed: int = 0
+    all_equal: bool = False
+
+    @classmethod
+    def given(cls, X: Any, seed: int) -> "RowGraph":
+        """Similarities that were computed elsewhere."""
+        return cls(check_graph(X), seed=seed)
+
+    @classmethod
+    def of(
+        cls,
+        X: Any,
+        n_neighbors: int,
+        *,
+        affinity: str,
+        bandwidth: float | str,
+        ties: str,
+        scaling: str | None,
+        seed: int,
+        step: Callable[[], object],
+    ) -> "RowGraph":
+        """The rows, scaled, and their graph; ``step`` is called now and then."""
+        scaled = Scaling.of(X, scaling) if scaling is not None else None
+        X = X if scaled is None else scaled.apply(X)
+        found = nearest_neighbors(
+            X,
+            n_neighbors,
+            metric=_metric(affinity),
+            ties="keep" if ties == "keep" else "lowest",
+            random_state=seed,
+            progress=lambda done, of: step(),
+        )
+        graph = join_neighbors(found)
+        rows = cls(graph, X, scaled, affinity, math.nan, n_neighbors, seed=seed)
+        if affinity == "gaussian":
+            auto = bandwidth == "auto"
+            rows = rows._replace(
+                bandwidth=median_bandwidth(graph.data) if auto else float(bandwidth)
+            )
+        elif affinity == "local":
+            rows = rows._replace(scales=local_scales(found))
+        all_equal = X.shape[0] > 1 and not graph.data.any() and _one_row(X)
+        distances = graph.data
+        graph.data = rows._weights(distances, _rows_of(graph), graph.indices, rows.scales)
+        if len(distances) and not graph.data.any():
+            _warn_no_similarity(affinity, rows.bandwidth, distances)
+        graph.eliminate_zeros()
+        return rows._replace(all_equal=all_equal)
+
+    def near(self, X: Any) -> Near:
+        """New rows beside the fitted ones: similarities, the nearest one, whether it is equal."""
+        nearest = np.full(X.shape[0], -1)
+        is_twin = np.zeros(X.shape[0], dtype=bool)
+        if self.X is None:
+            similar = sparse.csr_array(X)
+            similar.data = np.maximum(similar.data, 0.0)
+            return Near(similar, nearest, is_twin)
+        X = X if self.scaling is None else self.scaling.apply(X)
+        metric = _metric(self.affinity)
+        found = query_neighbors(X, self.X, self.n_neighbors, metric=metric, random_state=self.seed)
+        some = np.flatnonzero(np.diff(found.indptr))
+        nearest[some] = found.indices[found.indptr[some]]
+        # The cosine of a row with itself is 1 but for rounding.
+        is_twin[some] = found.distances[found.indptr[some]] <= (1e-15 if metric == "cosine" else 0)
+        scales = local_scales(found) if self.affinity == "local" else None
+        weights = self._weights(found.distances, _rows_of(found), found.indices, scales)
+        shape = (X.shape[0], self.X.shape[0])
+        similar = sparse.csr_array((weights, found.indices, found.indptr), shape=shape)
+        return Near(similar, nearest, is_twin)
+
+    def similarity(self, i: Ints, j: Ints) -> Floats:
+        """How alike any two fitted rows are; cosines may be below zero here."""
+        if self.X is None:
+            return _entries(self.graph, i, j)
+        distances = pair_distances(self.X, i, j, metric=_metric(self.affinity))
+        if self.affinity == "cosine":
+            return 1.0 - distances
+        return self._weights(distances, i, j, self.scales)
+
+    def _weights(self, distances: Floats, row: Ints, column: Ints, scales: Floats | None) -> Floats:
+        """Similarities from distances of rows, which have ``scales``, and fitted rows."""
+        if self.affinity == "cosine":
+            return np.maximum(1.0 - distances, 0.0)
+        if scales is None or self.scales is None:
+            return gaussian_weights(distances, self.bandwidth)
+        return local_weights(distances, scales[row], self.scales[column])
+
+
+class Scaling(NamedTuple):
+    """What is taken from each column, and by what the rest is divided."""
+
+    shift: Floats
+    scale: Floats
+
+    @classmethod
+    def of(cls, X: Any, how: str) -> "Scaling":
+        """To mean 0 and deviation 1 ("z-score"), or to [0, 1] ("min-max")."""
+        shift, scale = _mean_and_deviation(X) if how == "z-score" else _low_and_range(X)
+        return cls(shift, np.where(scale > 0, scale, 1.0))
+
+    def apply(self, X: Any) -> Any:
+        """The rows, scaled; sparse ones stay sparse where zeros stay zeros."""
+        if not sparse.issparse(X):
+            return (X - self.shift) / self.scale
+        if self.shift.any():
+            return (X.toarray() - self.shift) / self.scale
+        X = sparse.csr_array(X)
+        return sparse.csr_array((X.data / self.scale[X.indices], X.indices, X.indptr), X.shape)
+
+
+def _metric(affinity: str) -> Any:
+    return "cosine" if affinity == "cosine" else "euclidean"
+
+
+def _rows_of(lists: Any) -> Ints:
+    """The row of each entry of a CSR matrix, or of lists of neighbours."""
+    return np.repeat(np.arange(len(lists.indptr) - 1), np.diff(lists.indptr))
+
+
+def _entries(graph: sparse.csr_array, i: Ints, j: Ints) -> Floats:
+    """Entries of a sparse matrix with sorted rows."""
+    n = graph.shape[1]
+    keys = np.append(_rows_of(graph) * n + graph.indices, -1)
+    place = np.searchsorted(keys[:-1], i * n + j)
+    return np.where(keys[place] == i * n + j, np.append(graph.data, 0.0)[place], 0.0)
+
+
+def _one_row(X: Any) -> bool:
+    """Whether all rows are equal."""
+    if sparse.issparse(X):
+        return bool((X.max(axis=0) != X.min(axis=0)).nnz == 0)
+    return bool((X[0] == X).all())
+
+
+def _warn_no_similarity(affinity: str, bandwidth: float, distances: Floats) -> None:
+    if affinity == "cosine":
+        text = (
+            "no two neighbours point in a similar direction (every cosine is zero or negative); "
+            "every row stays alone."
+        )
+    else:
+        text = (
+            f"every similarity is zero: bandwidth={bandwidth:g} is far too small for data whose "
+            f"neighbours are {distances.min():.3g} to {distances.max():.3g} apart (median "
+            f"{np.median(distances):.3g}); give a bandwidth of that size, or 'auto'."
+        )
+    warn(text, UserWarning)
+
+
+def _low_and_range(X: Any) -> tuple[Floats, Floats]:
+    ends = [X.min(axis=0), X.max(axis=0)]
+    low, high = (np.asarray(e.toarray() if sparse.issparse(e) else e, float) for e in ends)
+    return low.ravel(), (high - low).ravel()
+
+
+def _mean_and_deviation(X: Any) -> tuple[Floats, Floats]:
+    if sparse.issparse(X):
+        mean, variance = mean_variance_axis(X, axis=0)
+        return mean.astype(np.float64), np.sqrt(variance.astype(np.float64))
+    X = np.asarray(X, dtype=np.float64)
+    return X.mean(axis=0), X.std(axis=0)
