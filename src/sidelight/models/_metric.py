@@ -103,7 +103,10 @@ class StatementMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         side = check_side(X, y, side)
         with one_blas_thread():
             learned = learn_metric(
-                as_blocks(X), side, shrinkage=self.shrinkage, min_freedom=self.min_freedom
+                as_blocks(X),
+                tied_groups(side),
+                shrinkage=self.shrinkage,
+                min_freedom=self.min_freedom,
             )
         self.mean_, self.components_, self.freedom_ = learned
         return self
@@ -186,9 +189,9 @@ class Learned(NamedTuple):
 
 
 def learn_metric(
-    rows: Blocks, side: SideInformation, *, shrinkage: float = 1.0, min_freedom: float = 12.0
+    rows: Blocks, groups: list[Ints], *, shrinkage: float = 1.0, min_freedom: float = 12.0
 ) -> Learned:
-    """The map x -> (x - mean) A of the header, from the groups of ``side``."""
+    """The map x -> (x - mean) A of the header; groups: the group of each row, -1 for none."""
     d = rows.n_features
     total, count = rows.sum(_sums, None)
     mean = total / count
@@ -197,7 +200,7 @@ def learn_metric(
     if not scale > 0:  # all rows are alike
         return Learned(mean, np.eye(d), 0.0)
     scatter, freedom = np.zeros((d, d)), 0.0
-    for group in tied_groups(side):
+    for group in groups:
         found, more = _scatter(rows, group, mean)
         scatter += found
         freedom += more

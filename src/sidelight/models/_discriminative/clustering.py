@@ -55,7 +55,7 @@ from sidelight.models._discriminative.statements import (
     error_of,
 )
 from sidelight.models._fitting import Task, given_labels, is_model, warn_fewer_clusters
-from sidelight.models._metric import Learned, learn_metric
+from sidelight.models._metric import Learned, learn_metric, tied_groups
 from sidelight.models._naming import name_clusters
 from sidelight.side import SideInformation
 
@@ -247,8 +247,8 @@ class DiscriminativeClustering(SideClusterer):
 
         def learn(use: NDArray[np.bool_]) -> Learned:
             if self._projection is None:
-                return learn_metric(rows, side.where(use))
-            return learn_metric(as_blocks(X), about.where(use[inside]))
+                return learn_metric(rows, tied_groups(side.where(use)))
+            return learn_metric(as_blocks(X), tied_groups(about.where(use[inside])))
 
         metric = learn(rates.trusted(who))
         K = self.n_clusters or number_found(metric(X), about, len(about.labelled_classes), seed)
@@ -260,11 +260,11 @@ class DiscriminativeClustering(SideClusterer):
             metric = learn(rates.trusted(who))
         init = None if self.init is None else self._start(sample, chosen, n)
         error = rates.of(side.statements, who, K)
-        committee, P = fit_in_full(
+        fit = fit_in_full(
             problem, metric, error[inside], rates.trusted(problem.annotator), init, task.step
         )
-        self._metric, self._committee = metric, committee
-        return _Run(rates, wrong, P if chosen is None else None, K)
+        self._metric, self._committee = fit.metric, fit.committee
+        return _Run(rates, wrong, fit.memberships if chosen is None else None, K)
 
     def _mapped(self, X: Any) -> Any:
         """Rows in the learned metric."""
