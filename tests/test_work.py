@@ -24,6 +24,8 @@ MOST = 1.05
 K = 5
 MODELS = {
     "PartitionLevelKMeans": {"n_clusters": K},
+    "SeededKMeans": {"n_clusters": K},
+    "ConstrainedKMeans": {"n_clusters": K},
     "BayesianMixture": {},
     "DiscriminativeClustering": {},
     "AnnotatedGaussianMixture": {"n_clusters": K},
@@ -33,14 +35,16 @@ MODELS = {
 }
 DRAWS = {"labels": sample_labels, "pairs": sample_pairs, "cannot-links": sample_pairs}
 # 20,000 rows are more than one block; 500 are enough for what is slow by nature.
-SIZES = {"PartitionLevelKMeans": 20_000, "BayesianMixture": 500, "MarkovAggregation": 500}
-CASES = [
-    (model, kind)
-    for model in MODELS
-    for kind in (
-        ("labels", "cannot-links") if model == "PartitionLevelKMeans" else ("labels", "pairs")
-    )
-]
+SIZES = {
+    **dict.fromkeys(["PartitionLevelKMeans", "SeededKMeans", "ConstrainedKMeans"], 20_000),
+    **dict.fromkeys(["BayesianMixture", "MarkovAggregation"], 500),
+}
+SAID = {
+    "PartitionLevelKMeans": ("labels", "cannot-links"),
+    "SeededKMeans": ("labels",),
+    "ConstrainedKMeans": ("labels",),
+}
+CASES = [(model, kind) for model in MODELS for kind in SAID.get(model, ("labels", "pairs"))]
 
 
 def work_of(model, kind):

@@ -11,14 +11,17 @@ from scipy import sparse
 from sidelight import (
     AnnotatedGaussianMixture,
     BayesianMixture,
+    ConstrainedKMeans,
     MarkovAggregation,
     PartitionLevelKMeans,
+    SeededKMeans,
     SideInformation,
     StructuralEntropyClustering,
     StructuralEntropyTree,
 )
 from sidelight.blocks import BLOCK_ROWS, is_dask
 from sidelight.exceptions import DataError
+from sidelight.side import usable_kinds
 
 N = 3 * BLOCK_ROWS + 333
 
@@ -51,6 +54,8 @@ MODELS = {
         6, emission="gaussian_diag", potential="kl", n_init=1, tol=1e-4, random_state=0
     ),
 }
+MODELS["seeded"] = SeededKMeans(4, n_init=2, random_state=0)
+MODELS["constrained"] = ConstrainedKMeans(4, n_init=2, random_state=0)
 MODELS["annotated"] = AnnotatedGaussianMixture(4, n_init=2, n_generations=1, random_state=0)
 MODELS["annotated, diagonal blocks"] = AnnotatedGaussianMixture(
     4, annotation_model="sbm", covariance_type="diag", n_init=1, n_generations=0, random_state=0
@@ -71,6 +76,7 @@ EACH = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def fitted(model, X, side):
     from sklearn.base import clone
 
+    side = side if side is None else side.only(kind=usable_kinds(model.accepts))
     return clone(model).fit(X, side=side)
 
 

@@ -113,12 +113,18 @@ class Penalty:
     """What rows pay beside their squared distance. This one: nothing, which is k-means.
 
     A model overrides what it needs. With prices that stay as they are, ``entries``, `prices` and
-    their number are all. Rows in ``held`` are moved by `sweep` alone, not by passes over the data.
+    their number are all. Rows in ``held`` are moved by `sweep` alone, not by passes over the data;
+    rows in ``anchored`` never start an empty cluster again.
     """
 
     entries: Entries = Entries.none()
     n_prices: int = 0
     held: Ints = _NO_ROWS
+
+    @property
+    def anchored(self) -> Ints:
+        """Rows that no empty cluster may be started at: by default the held ones."""
+        return self.held
 
     def prices(self, theta: Theta) -> Floats:
         """What entry e costs in cluster k, (n_prices, K)."""
@@ -371,8 +377,8 @@ def _fill_empty(
     n_clusters = len(theta.centers)
     cost = problem.rows.column(0.0)
     tally = assign(problem, theta, state, tally, cost)
-    if len(problem.penalty.held):
-        cost[problem.penalty.held] = 0.0  # these are moved by the sweep alone
+    if len(problem.penalty.anchored):
+        cost[problem.penalty.anchored] = 0.0
     left = cluster_sizes(problem.rows, state.labels, n_clusters, problem.weight)
     row, price = costliest(problem.rows, cost, 2 * n_clusters)
     candidates = iter(zip(row, state.labels[row], price, strict=True))

@@ -27,15 +27,19 @@ if TYPE_CHECKING:
     from sidelight.models._kmeans.partition_level import (
         PartitionLevelKMeans as PartitionLevelKMeans,
     )
+    from sidelight.models._kmeans.seeded import ConstrainedKMeans as ConstrainedKMeans
+    from sidelight.models._kmeans.seeded import SeededKMeans as SeededKMeans
     from sidelight.models._markov.aggregation import MarkovAggregation as MarkovAggregation
 
 # In the order in which lists show them: by name.
 HOMES = {
     "AnnotatedGaussianMixture": "_gaussian.annotated",
     "BayesianMixture": "_bayesian.mixture",
+    "ConstrainedKMeans": "_kmeans.seeded",
     "DiscriminativeClustering": "_discriminative.clustering",
     "MarkovAggregation": "_markov.aggregation",
     "PartitionLevelKMeans": "_kmeans.partition_level",
+    "SeededKMeans": "_kmeans.seeded",
     "StructuralEntropyClustering": "_entropy.clustering",
     "StructuralEntropyTree": "_entropy.tree",
 }

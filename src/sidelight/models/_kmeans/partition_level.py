@@ -29,49 +29,24 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.callback import with_callbacks
-from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.validation import check_is_fitted
 
-from sidelight._validation import (
-    HasMethods,
-    Integral,
-    Interval,
-    Real,
-    StrOptions,
-    check_weight,
-    check_x,
-    prepare,
-)
-from sidelight.blocks import Blocks, as_blocks, is_dask, one_blas_thread
-from sidelight.exceptions import DataError
-from sidelight.models._centers import (
-    class_centers,
-    plus_plus,
-    random_rows,
-    spread,
-)
-from sidelight.models._fitting import (
-    best_of_starts,
-    given_labels,
-    is_model,
-    n_starts,
-    never,
-    warn_fewer_clusters,
-    warn_not_converged,
-)
+from sidelight._validation import Interval, Real, StrOptions, check_weight, prepare
+from sidelight.blocks import as_blocks, one_blas_thread
+from sidelight.models._centers import class_centers, plus_plus, random_rows, spread
+from sidelight.models._fitting import best_of_starts, given_labels, is_model, n_starts, never
+from sidelight.models._kmeans.family import CenterModel, check_centers
 from sidelight.models._kmeans.impurity import Impurity
 from sidelight.models._kmeans.statements import CannotLinks, LabelTable
-from sidelight.models._lloyd import Problem, Run, State, Theta, assign, count, iterate
+from sidelight.models._lloyd import Problem, Run, Theta, count, iterate
 from sidelight.models._naming import number_of_clusters
-from sidelight.models._rows import RowModel, named
 from sidelight.side import SideInformation
 
 Ints = NDArray[np.int64]
 
 
-class PartitionLevelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowModel):
+class PartitionLevelKMeans(CenterModel):
     """K-means that also keeps rows with the same label together, and with different labels apart.
 
     A cluster pays for the mix of labels inside it. With a small ``side_weight`` the data overrules
@@ -173,28 +148,14 @@ class PartitionLevelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ro
         "must": "Its objective punishes clusters that mix classes, not classes that are split. "
     }
     weight_unit = "mean squared deviations of a row"
-    takes_sparse = True
     repetition = "adds"
     contradictions = "tolerated"
-    objective_sense = "min"
     scales = "An iteration takes n d K plus K per statement, and less as centres settle."
     _published: ClassVar[dict[str, Any]] = {"side_weight": 100.0, "weight_units": "absolute"}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
+        **CenterModel._parameter_constraints,
         "side_weight": [Interval(Real, 0, None, closed="left")],
         "weight_units": [StrOptions({"relative", "absolute"})],
-        "init": [
-            StrOptions({"seeded", "k-means++", "random"}),
-            "array-like",
-            HasMethods(["fit", "predict"]),
-        ],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "random_state": [
-            "random_state",
-            np.random.Generator,
-            Interval(Integral, 0, None, closed="left"),  # seeds in results are longer than 32 bits
-        ],
     }
 
     def __init__(
@@ -272,48 +233,10 @@ class PartitionLevelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ro
             )  # fmt: skip
         return self._publish_run(best, n_clusters, problem, side, seed)
 
-    def _predict(self, rows: Blocks) -> NDArray[np.int32]:
-        state = State.new(rows)
-        assign(Problem(rows), Theta(self.cluster_centers_), state)
-        labels: NDArray[np.int32] = state.labels
-        return labels
-
-    def transform(self, X: Any) -> Any:
-        """The distances of each row of X to the centres.
-
-        Parameters
-        ----------
-        X : array, CSR matrix, data frame or Dask array of shape (n_samples, n_features)
-            New data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_clusters_), or a Dask array
-        """
-        if is_dask(X):
-            dtype = np.float32 if X.dtype == np.float32 else np.float64
-            return self._lazily("transform", X, dtype, by_cluster=True)
-        check_is_fitted(self)
-        X = check_x(self, X, reset=False)
-        distances: NDArray[Any] = euclidean_distances(X, self.cluster_centers_)
-        return distances.astype(X.dtype, copy=False)
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_clusters_
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
     def _publish_run(
         self, run: Run, n_clusters: int, problem: Problem, side: SideInformation, seed: int
     ) -> Self:
-        warn_not_converged(run, self.max_iter, "raise max_iter, or scale the data")
-        naming, labels = named(problem.rows, run.labels, n_clusters, side)
-        warn_fewer_clusters(len(naming.order), n_clusters)
-        self.cluster_centers_ = run.theta.centers[naming.order]
+        naming, labels = self._settle(run, n_clusters, problem.rows, side)
         self.class_profiles_ = run.theta.side[naming.order]
         self.class_columns_ = problem.penalty.said.column_names
         self.side_weight_ = problem.penalty.side_weight
@@ -392,7 +315,7 @@ def _seeds(
 
 def _given_start(init: Any, problem: Problem, n_clusters: int) -> Theta:
     """A start from centres, from cluster numbers, or from a fitted model."""
-    n_samples, n_features = problem.rows.n_samples, problem.rows.n_features
+    n_samples = problem.rows.n_samples
     if is_model(init):
         check_is_fitted(init, "cluster_centers_")
         centers = np.asarray(init.cluster_centers_, dtype=np.float64)
@@ -410,16 +333,7 @@ def _given_start(init: Any, problem: Problem, n_clusters: int) -> Theta:
             return _from_labels(given_labels(given, n_samples, n_clusters), problem, n_clusters)
         centers = np.array(given, dtype=np.float64)
         theta = Theta(centers, np.zeros((len(centers), problem.penalty.said.n_columns)))
-    if theta.centers.ndim != 2 or theta.centers.shape[1] != n_features:
-        raise DataError(
-            f"init has shape {theta.centers.shape}; give centres of shape ({n_clusters}, "
-            f"{n_features}), or whole numbers of shape ({n_samples},) as clusters of the rows."
-        )
-    if len(theta.centers) > n_clusters or not np.isfinite(theta.centers).all():
-        raise DataError(
-            f"init has {len(theta.centers)} centres for n_clusters={n_clusters}; "
-            "give at most as many as clusters, all finite."
-        )
+    check_centers(theta.centers, problem.rows, n_clusters)
     return theta
 
 

@@ -7,10 +7,24 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sidelight.blocks import Blocks
+from sidelight.exceptions import SideInformationError
 from sidelight.side import CANNOT, SideInformation
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+
+def check_keepable(side: SideInformation, n_clusters: int) -> Ints:
+    """A cluster of each row in which every statement is kept; an error that says why if none is."""
+    found = side.feasible(n_clusters)
+    if found.colouring is None:
+        raise SideInformationError(
+            f"n_clusters={n_clusters} clusters that keep every statement: {found.reason}.",
+            advice="Correct the statements (side.conflicts() lists contradictions), or give them "
+            "to a model that weighs them: sidelight.models.model_names("
+            'contradictions="tolerated").',
+        )
+    return found.colouring
 
 
 class LabelTable(NamedTuple):

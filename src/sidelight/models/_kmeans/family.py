@@ -1,0 +1,302 @@
+"""What models with centres share: one ``fit``, in which a model fills in what statements cost.
+
+A model says what its rows pay (`CenterModel._penalty`) and where it starts (`CenterModel._seeds`).
+"""
+
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.callback import with_callbacks
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.utils.validation import check_is_fitted
+
+from sidelight._validation import (
+    HasMethods,
+    Integral,
+    Interval,
+    StrOptions,
+    check_weight,
+    check_x,
+    prepare,
+)
+from sidelight.blocks import Blocks, as_blocks, is_dask, one_blas_thread
+from sidelight.exceptions import DataError
+from sidelight.models._centers import (
+    class_centers,
+    plus_plus,
+    random_rows,
+    spread,
+    sums_by_label,
+)
+from sidelight.models._fitting import (
+    best_of_starts,
+    given_labels,
+    is_model,
+    n_starts,
+    never,
+    warn_fewer_clusters,
+    warn_not_converged,
+)
+from sidelight.models._lloyd import Penalty, Problem, Run, State, Theta, assign, iterate
+from sidelight.models._naming import Naming, number_of_clusters
+from sidelight.models._rows import RowModel, named
+from sidelight.side import SideInformation
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+RANDOM_STATE = [
+    "random_state",
+    np.random.Generator,
+    Interval(Integral, 0, None, closed="left"),  # seeds in results are longer than 32 bits
+]
+
+
+class Given(NamedTuple):
+    """What a model may look at before it starts; deviation: mean squared, of a row."""
+
+    rows: Blocks
+    weight: Any
+    side: SideInformation
+    n_clusters: int
+    mean: Floats
+    deviation: float
+    seed: int
+
+
+class Seeds(NamedTuple):
+    """Rows that give the first centres: entry by entry a row, its centre 0, 1, … and its weight.
+
+    Sorted by row; every centre has an entry of weight above 0.
+    """
+
+    row: Ints
+    center: Ints
+    weight: Floats
+
+    @property
+    def n_centers(self) -> int:
+        """The number of centres that are given."""
+        return int(self.center.max(initial=-1)) + 1
+
+
+NO_SEEDS = Seeds(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
+
+
+class Plan(NamedTuple):
+    """What all starts have in common, beside the problem.
+
+    smallest: only costs above it start an empty cluster again. matched: whether the centres of the
+    seeds have to come first, in their order, also where the start was not made from the seeds.
+    """
+
+    init: Any
+    n_clusters: int
+    seeds: Seeds
+    max_iter: int
+    smallest: float
+    matched: bool
+    loop: Callable[..., Run]
+
+
+class CenterModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowModel):
+    """The base of models with centres; it declares no ``accepts`` and is none itself."""
+
+    takes_sparse = True
+    objective_sense = "min"
+    # Whether cluster k is the class of seed k, by the meaning of the model.
+    _matched: ClassVar[bool] = False
+    _loop: ClassVar[Callable[..., Run]] = staticmethod(iterate)
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
+        "init": [
+            StrOptions({"seeded", "k-means++", "random"}),
+            "array-like",
+            HasMethods(["fit", "predict"]),
+        ],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "random_state": RANDOM_STATE,
+    }
+
+    def _penalty(self, given: Given) -> Penalty:
+        """What rows pay beside their squared distance."""
+        return Penalty()
+
+    def _seeds(self, given: Given) -> Seeds:
+        """Where a "seeded" start begins; the remaining centres come by k-means++."""
+        return NO_SEEDS
+
+    def _describe(self, run: Run, naming: Naming, problem: Problem) -> Run:
+        """Leave the model's own attributes; returns the run in the units of its objective."""
+        return run
+
+    @with_callbacks
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        side: SideInformation | None = None,
+        sample_weight: Any = None,
+    ) -> Self:
+        """Cluster X with the help of partial labels ``y`` and statements ``side``.
+
+        Parameters
+        ----------
+        X : array, CSR matrix, data frame or Dask array of shape (n_samples, n_features)
+            The data. Memory maps are read block by block; a Dask array, if the model takes one, is
+            worked on where it is, and ``labels_`` is a Dask array too.
+        y : array of shape (n_samples,), optional
+            Partial labels, −1 (or None, NaN) where unknown; joined to ``side``.
+        side : SideInformation, optional
+            Statements of the kinds in ``accepts``.
+        sample_weight : array of shape (n_samples,), optional
+            A row of weight 2 counts as two rows with the same labels. Pairs keep their own weights.
+
+        Returns
+        -------
+        self
+        """
+        X, side, seed = prepare(self, X, y, side)
+        rows = as_blocks(X)
+        weight = check_weight(sample_weight, rows.n_samples)
+        weight = None if weight is None else rows.given(weight)
+        n_clusters = number_of_clusters(self.n_clusters, rows.n_samples, side)
+        given = Given(rows, weight, side, n_clusters, *spread(rows, weight), seed)
+        problem = Problem(rows, weight, self._penalty(given))
+        seeds = self._seeds(given)
+        smallest = 1e-14 * (given.deviation or 1.0)
+        plan = Plan(
+            self.init, n_clusters, seeds, self.max_iter, smallest, self._matched, self._loop
+        )
+        # Seeds for all clusters leave nothing to chance.
+        seeded = isinstance(self.init, str) and self.init == "seeded"
+        n_tries = 1 if seeded and seeds.n_centers == n_clusters else n_starts(self)
+        starts = list(np.random.default_rng(seed).spawn(n_tries))
+        with one_blas_thread():
+            run = best_of_starts(
+                self, _run_start, problem, plan, starts,
+                cost=lambda run: run.objective, n_steps=self.max_iter,
+            )  # fmt: skip
+        naming, labels = self._settle(run, n_clusters, rows, side)
+        return self._publish(labels, naming, self._describe(run, naming, problem), side, seed)
+
+    def _predict(self, rows: Blocks) -> NDArray[np.int32]:
+        state = State.new(rows)
+        assign(Problem(rows), Theta(self.cluster_centers_), state)
+        labels: NDArray[np.int32] = state.labels
+        return labels
+
+    def transform(self, X: Any) -> Any:
+        """The distances of each row of X to the centres.
+
+        Parameters
+        ----------
+        X : array, CSR matrix, data frame or Dask array of shape (n_samples, n_features)
+            New data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_clusters_), or a Dask array
+        """
+        if is_dask(X):
+            dtype = np.float32 if X.dtype == np.float32 else np.float64
+            return self._lazily("transform", X, dtype, by_cluster=True)
+        check_is_fitted(self)
+        X = check_x(self, X, reset=False)
+        distances: NDArray[Any] = euclidean_distances(X, self.cluster_centers_)
+        return distances.astype(X.dtype, copy=False)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_clusters_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _settle(
+        self, run: Any, n_clusters: int, rows: Blocks, side: SideInformation
+    ) -> tuple[Naming, Any]:
+        """Name and number the clusters, leave their centres; the naming and the new labels."""
+        warn_not_converged(run, self.max_iter, "raise max_iter, or scale the data")
+        naming, labels = named(rows, run.labels, n_clusters, side)
+        warn_fewer_clusters(len(naming.order), n_clusters)
+        self.cluster_centers_ = run.theta.centers[naming.order]
+        return naming, labels
+
+
+# Where a start may begin. The loop is in _lloyd.py.
+
+
+def _run_start(
+    problem: Problem,
+    plan: Plan,
+    rng: np.random.Generator,
+    each_iteration: Callable[[], bool] = never,
+) -> Run:
+    """One start from its beginning to its end."""
+    theta = Theta(start_centers(problem, plan, rng))
+    return plan.loop(problem, theta, plan.max_iter, plan.smallest, each_iteration)
+
+
+def start_centers(problem: Problem, plan: Plan, rng: np.random.Generator) -> Floats:
+    """The centres where a start begins."""
+    rows, weight, init = problem.rows, problem.weight, plan.init
+    centers = np.empty((0, rows.n_features))
+    matched = not (plan.matched and plan.seeds.n_centers)
+    if not isinstance(init, str):
+        centers = given_centers(init, rows, weight, plan.n_clusters)
+    elif init == "seeded" and plan.seeds.n_centers:
+        matched = True
+        centers = class_centers(rows, *plan.seeds, None)
+    elif init == "random":
+        centers = random_rows(rows, weight, plan.n_clusters, rng)
+    centers = plus_plus(rows, weight, centers, plan.n_clusters, rng)
+    if not matched:
+        centers = centers[_nearest_first(centers, class_centers(rows, *plan.seeds, None))]
+    return centers
+
+
+def _nearest_first(centers: Floats, wanted: Floats) -> Ints:
+    """An order of the centres in which centre k is the one that was matched to wanted[k]."""
+    _, first = linear_sum_assignment(euclidean_distances(wanted, centers, squared=True))
+    return np.append(first, np.setdiff1d(np.arange(len(centers)), first))
+
+
+def given_centers(init: Any, rows: Blocks, weight: Any, n_clusters: int) -> Floats:
+    """Centres from an array of them, from cluster numbers of the rows, or from a fitted model."""
+    n_samples = rows.n_samples
+    if is_model(init):
+        check_is_fitted(init, "cluster_centers_")
+        centers = np.asarray(init.cluster_centers_, dtype=np.float64)
+    else:
+        given = np.asarray(init)
+        if given.shape == (n_samples,) and given.dtype.kind in "iu":
+            labels = rows.given(given_labels(given, n_samples, n_clusters))
+            sums, counts = sums_by_label(rows, labels, n_clusters, weight)
+            return sums[counts > 0] / counts[counts > 0, None]
+        centers = np.array(given, dtype=np.float64)
+    return check_centers(centers, rows, n_clusters)
+
+
+def check_centers(centers: Floats, rows: Blocks, n_clusters: int) -> Floats:
+    """Refuse centres of another shape, more than clusters, or not finite."""
+    if centers.ndim != 2 or centers.shape[1] != rows.n_features:
+        raise DataError(
+            f"init has shape {centers.shape}; give centres of shape ({n_clusters}, "
+            f"{rows.n_features}), or whole numbers of shape ({rows.n_samples},) as clusters of the "
+            "rows."
+        )
+    if len(centers) > n_clusters or not np.isfinite(centers).all():
+        raise DataError(
+            f"init has {len(centers)} centres for n_clusters={n_clusters}; "
+            "give at most as many as clusters, all finite."
+        )
+    return centers

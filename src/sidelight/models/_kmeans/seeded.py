@@ -1,0 +1,272 @@
+"""K-means with labels: at the start only, or for good.   S. Basu, A. Banerjee and R. Mooney,
+"Semi-supervised clustering by seeding", ICML 2002.
+
+Minimises  J = sum_i |x_i - m_z(i)|²      Seeded: z is free after the start
+                                         Constrained: z_i is the class of row i where it is labelled
+
+Paper        Here
+S_h          the labelled rows of class h
+mu_h^(0)     means of the labelled rows
+
+Departures from the paper, which has a seed for every cluster:
+- Clusters without a label start by k-means++, given the means of the labelled classes.
+- Negative labels forbid a cluster in ConstrainedKMeans.
+- An empty cluster starts again at the costliest row without statements.
+"""
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.exceptions import SideInformationError
+from sidelight.models._kmeans.family import CenterModel, Given, Seeds
+from sidelight.models._kmeans.statements import check_keepable
+from sidelight.models._lloyd import Entries, Penalty, Problem, State, Tally, Theta
+from sidelight.side import LABEL, SideInformation
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class SeededKMeans(CenterModel):
+    """K-means that starts at the means of the labelled classes, and is then free.
+
+    Labels say where to look, and bind nothing: a wrong one does little harm, and a row may leave
+    the cluster of its label.
+
+    Parameters
+    ----------
+    n_clusters : int, optional
+        The number of clusters; by default the number of labelled classes.
+    init : {"seeded", "k-means++", "random"}, array, or fitted model, default="seeded"
+        Where to start. "seeded": the means of the labelled classes (the heaviest ones if there are
+        more classes than clusters), with k-means++ for the remaining clusters. The others do
+        without labels. An array of shape (n_clusters, n_features) gives centres, one of shape
+        (n_samples,) cluster numbers (−1 is unknown), and a fitted model its centres.
+    n_init : int, default=10
+        The number of starts, of which the best by J is kept. A start in which nothing is random,
+        because every cluster has a label or the start is given, is tried once.
+    max_iter : int, default=300
+        The limit on the iterations of one start.
+    random_state : int, Generator or RandomState, optional
+        Source of the starts.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row.
+    cluster_names_ : ndarray of shape (n_clusters_,)
+        Names of the clusters: the given classes first, then new names.
+    n_clusters_ : int
+        The number of clusters found: fewer than asked for only where rows are too much alike.
+    cluster_centers_ : ndarray of shape (n_clusters_, n_features)
+        Means of the clusters, in double precision.
+    objective_ : float
+        J, the sum of squared distances to the centres.
+    history_ : ndarray of shape (n_iter_,)
+        J after each iteration of the best start; it never rises.
+    n_iter_ : int
+        Iterations of the best start.
+    result_ : ClusterResult
+        All of this, with the broken statements and where it came from.
+
+    Notes
+    -----
+    J = sum_i w_i |x_i - m_z(i)|², with row weights w. Without labels this is k-means. Repeating a
+    label changes nothing; its weight counts in the mean of its class.
+
+    References
+    ----------
+    S. Basu, A. Banerjee and R. Mooney. Semi-supervised clustering by seeding. ICML 2002, 27-34.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sidelight import SeededKMeans
+    >>> X = np.array([[0.0], [0.2], [1.0], [1.2], [7.0], [7.2]])
+    >>> model = SeededKMeans(3, random_state=0).fit(X, ["a", None, "b", None, None, None])
+    >>> model.cluster_names_[model.labels_].tolist()
+    ['a', 'a', 'b', 'b', 'new 1', 'new 1']
+    """
+
+    accepts: ClassVar[tuple[str, ...]] = ("label",)
+    refuses: ClassVar[dict[str, str]] = {
+        kind: "Labels are its start, and nothing binds it later. "
+        for kind in ("must", "cannot", "not_label")
+    }
+    weight_unit = "none: labels are only the start"
+    repetition = "ignored"
+    contradictions: ClassVar[Literal["tolerated", "raises"]] = "tolerated"
+    scales = "An iteration takes n d K, and less as centres settle."
+    _published: ClassVar[dict[str, Any]] = {}
+
+    def __init__(
+        self,
+        n_clusters: int | None = None,
+        *,
+        init: Any = "seeded",
+        n_init: int = 10,
+        max_iter: int = 300,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _seeds(self, given: Given) -> Seeds:
+        return label_seeds(given.side, given.weight, given.n_clusters)
+
+
+class ConstrainedKMeans(SeededKMeans):
+    """K-means in which labelled rows stay in the cluster of their class.
+
+    Every label holds, right or wrong. "Is not class c" keeps a row out of the cluster of c.
+
+    Parameters
+    ----------
+    n_clusters : int, optional
+        The number of clusters, at least that of the labelled classes, which it is by default.
+    init : {"seeded", "k-means++", "random"}, array, or fitted model, default="seeded"
+        Where to start. "seeded": the means of the labelled classes, with k-means++ for the
+        remaining clusters. The others do without labels, and each class gets the centre nearest to
+        its mean, all distances together being shortest. An array of shape (n_clusters, n_features)
+        gives centres, one of shape (n_samples,) cluster numbers (−1 is unknown), and a fitted model
+        its centres.
+    n_init : int, default=10
+        The number of starts, of which the best by J is kept. A start in which nothing is random,
+        because every cluster has a label or the start is given, is tried once.
+    max_iter : int, default=300
+        The limit on the iterations of one start.
+    random_state : int, Generator or RandomState, optional
+        Source of the starts.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row.
+    cluster_names_ : ndarray of shape (n_clusters_,)
+        Names of the clusters: the given classes first, then new names.
+    n_clusters_ : int
+        The number of clusters found: fewer than asked for only where rows are too much alike.
+    cluster_centers_ : ndarray of shape (n_clusters_, n_features)
+        Means of the clusters, in double precision.
+    objective_ : float
+        J, the sum of squared distances to the centres.
+    history_ : ndarray of shape (n_iter_,)
+        J after each iteration of the best start; it never rises.
+    n_iter_ : int
+        Iterations of the best start.
+    result_ : ClusterResult
+        All of this, and where it came from.
+
+    Notes
+    -----
+    J = sum_i w_i |x_i - m_z(i)|², with row weights w, over all z that keep every statement. Without
+    statements this is k-means. Contradictions, and statements that so many clusters cannot keep,
+    are errors; weights of statements do not matter.
+
+    References
+    ----------
+    S. Basu, A. Banerjee and R. Mooney. Semi-supervised clustering by seeding. ICML 2002, 27-34.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sidelight import ConstrainedKMeans
+    >>> X = np.array([[0.0], [0.2], [1.0], [1.2], [7.0], [7.2]])
+    >>> model = ConstrainedKMeans(random_state=0).fit(X, ["a", None, "b", None, "b", None])
+    >>> model.cluster_names_[model.labels_].tolist()
+    ['a', 'a', 'b', 'a', 'b', 'b']
+    """
+
+    accepts = ("label", "not_label")
+    refuses: ClassVar[dict[str, str]] = {
+        kind: "It knows classes, not pairs. " for kind in ("must", "cannot")
+    }
+    weight_unit = "none: labels hold"
+    repetition = "ignored"
+    contradictions = "raises"
+    _matched = True
+
+    def _penalty(self, given: Given) -> "Hold":
+        return Hold.of(given.side, given.n_clusters)
+
+
+def label_seeds(side: SideInformation, weight: Any, n_clusters: int) -> Seeds:
+    """The labelled rows of the leading vocabulary; of more classes than clusters the heaviest."""
+    said = side.once
+    said = said.take((said.kind == LABEL) & (said.vocabulary == side.leading_vocabulary))
+    said = said.take(np.argsort(said.i, kind="stable"))
+    counted = said.weight if weight is None else said.weight * weight[said.i]
+    mass = np.bincount(said.class_code, counted, minlength=len(side.classes))
+    heaviest = np.argsort(-mass, kind="stable")[: min(n_clusters, int((mass > 0).sum()))]
+    center = np.full(len(side.classes), -1)
+    center[np.sort(heaviest)] = np.arange(len(heaviest))
+    used = (center[said.class_code] >= 0) & (counted > 0)
+    return Seeds(said.i[used], center[said.class_code[used]], counted[used])
+
+
+class Hold(Penalty):
+    """Clusters that are forbidden to rows: all but one by a label, one by a negative label.
+
+    The price is infinite. A row with one cluster left has an infinite slack, so that no pass ever
+    looks at it again.
+    """
+
+    def __init__(self, entries: Entries, n_classes: int) -> None:
+        self.entries, self.n_classes = entries, n_classes
+        self.n_prices = 2 * n_classes
+
+    @classmethod
+    def of(cls, side: SideInformation, n_clusters: int) -> "Hold":
+        """From statements that can be kept; class k, of those with a label, is cluster k."""
+        _check_classes(side, n_clusters)
+        classes = side.labelled_classes
+        cluster = np.full(len(side.classes), -1)
+        cluster[classes] = np.arange(len(classes))
+        said = side.once
+        said = said.take(cluster[said.class_code] >= 0)
+        said = said.take(np.lexsort((said.kind, said.class_code, said.i)))
+        entry = cluster[said.class_code] + len(classes) * (said.sign < 0)
+        return cls(Entries.of(said.i, entry, np.ones(len(entry))), len(classes))
+
+    @property
+    def anchored(self) -> Ints:
+        """Rows with statements start no empty cluster."""
+        return self.entries.stated
+
+    def prices(self, theta: Theta) -> Floats:
+        """Infinite where a cluster is forbidden."""
+        own = np.eye(self.n_classes, len(theta.centers), dtype=bool)
+        return np.where(np.vstack([~own, own]), np.inf, 0.0)
+
+    def cost(self, tally: Tally, theta: Theta, labels: Any) -> float:
+        """Nothing: what is forbidden does not happen."""
+        return 0.0
+
+    def begin(self, problem: Problem, theta: Theta, tally: Tally, state: State) -> Tally:
+        """No row is held but by its price."""
+        return tally
+
+
+def _check_classes(side: SideInformation, n_clusters: int) -> None:
+    """Refuse more classes than clusters, several vocabularies, and what cannot be kept."""
+    n_vocabularies = len(np.unique(side.class_columns.vocabulary))
+    if n_vocabularies > 1:
+        raise SideInformationError(
+            f"the labels belong to {n_vocabularies} vocabularies, and a row cannot be held in the "
+            "clusters of two classes.",
+            advice="Choose the labels of one vocabulary, or give all of them to a model that "
+            "weighs them, such as PartitionLevelKMeans.",
+        )
+    n_classes = len(side.labelled_classes)
+    if n_classes > n_clusters:
+        raise SideInformationError(
+            f"{n_classes} classes are labelled and n_clusters={n_clusters}; a class that holds its "
+            "rows needs a cluster of its own.",
+            advice="Ask for more clusters, or use SeededKMeans, in which labels are only a start.",
+        )
+    check_keepable(side, n_clusters)
