@@ -1,6 +1,7 @@
 """Blocks: the same sum to the bit, whatever the threads, the order in memory or the storage."""
 
 import os
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from sidelight.blocks import BLOCK_ROWS, CSRRows, as_blocks, n_threads, one_blas_thread, threads
 from sidelight.blocks._blocks import pairwise_sum
+from sidelight.blocks._threads import in_order
 
 
 class Moments(NamedTuple):
@@ -182,3 +184,19 @@ def test_number_of_threads_comes_from_the_closest_source(monkeypatch):
     assert n_threads() == 5
     with pytest.raises(ValueError, match="from 1"), threads(0):
         pass
+
+
+def test_an_interrupt_does_not_wait_for_tasks_that_have_not_begun():
+    begun = []
+
+    def task(number):
+        begun.append(number)
+        time.sleep(0.05)
+        return number
+
+    with threads(2):
+        results = in_order(task, 1_000)
+        assert next(results) == 0
+        with pytest.raises(KeyboardInterrupt):
+            results.throw(KeyboardInterrupt)
+    assert len(begun) < 8  # nine had been handed to the pool

@@ -395,14 +395,14 @@ def changes_dense(u, own, Jt, units, rules, state, work, logs):
 
 
 @bare
-def sweep_dense(J, Jt, units, said, rules, state, work, logs):
-    """Move every unit, in order, to its best cluster; the number of units that moved.
+def sweep_dense(first, last, J, Jt, units, said, rules, state, work, logs):
+    """Move units first … last - 1, in order, to their best clusters; the number that moved.
 
     state, logs: OUT. With rules.keep_all the last unit of a cluster stays.
     """
     members, span, column = units.members, units.span, work.column
     n_moves = 0
-    for u in range(state.labels.shape[0]):
+    for u in range(first, last):
         own = state.labels[u]
         if rules.keep_all and state.counts[own] == 1:
             continue
@@ -496,10 +496,10 @@ def changes_sparse(u, own, Jt, units, rules, state, work):
 
 
 @bare
-def sweep_sparse(J, Jt, units, said, rules, state, work):
+def sweep_sparse(first, last, J, Jt, units, said, rules, state, work):
     """`sweep_dense` for a chain in CSR form, with its transpose."""
     n_moves = 0
-    for u in range(state.labels.shape[0]):
+    for u in range(first, last):
         own = state.labels[u]
         if rules.keep_all and state.counts[own] == 1:
             continue

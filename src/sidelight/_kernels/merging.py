@@ -378,26 +378,36 @@ def join_sums(x, y, between, sums, rules, queue):
 
 
 @bare
-def merge_modules(pool, end, sums, chains, rules, queue, mergers):
+def merge_modules(pool, sums, chains, rules, queue, mergers, budget, progress):
     """Merge linked modules, best pair first, until no pair is left or n_wanted modules remain.
 
-    The pool has sorted rows and is free from ``end``. mergers: OUT. All other arrays are used up.
-    Returns the number of modules and the number of steps in the heap.
+    The pool has sorted rows. mergers: OUT. All other arrays are used up. progress: IN/OUT, the end
+    of the pool's rows, the number of modules, of keys, and of steps in the heap (-1 before the
+    first call). Returns whether there is more to do, for another call: after about ``budget``
+    entries of rows, so that the caller can be interrupted.
     """
     start, length = pool.start, pool.length
-    n = n_left = len(start)
-    n_keys = begin(pool, sums, chains, rules, queue, mergers)
-    n_steps = n // 2
+    n = len(start)
+    end, n_left, n_keys, n_steps = progress[0], progress[1], progress[2], progress[3]
+    if n_steps < 0:
+        n_keys = begin(pool, sums, chains, rules, queue, mergers)
+        n_steps = n // 2
+    more = False
     while n_left > rules.n_wanted:
+        if budget <= 0:
+            more = True
+            break
         y = queue.heap[0]
         if queue.partner[y] == UNKNOWN:
             find_best(y, pool, sums, rules, queue)
             sink(0, queue)
             n_steps += 1
+            budget -= length[y]
             continue
         x = queue.partner[y]
         if x == NOBODY:
             break
+        budget -= length[x] + length[y]
         if length[x] > length[y]:
             x, y = y, x  # x goes into y, the one with the longer row
         if end + length[x] + length[y] > len(pool.near):
@@ -416,4 +426,5 @@ def merge_modules(pool, end, sums, chains, rules, queue, mergers):
         queue.sign[x], queue.gain[x], queue.partner[x] = -3, -np.inf, NOBODY
         settle(queue.where[x], queue)
         n_steps += 1 + offer_row(x, y, pool, sums, rules, queue)
-    return n_left, n_steps
+    progress[0], progress[1], progress[2], progress[3] = end, n_left, n_keys, n_steps
+    return more

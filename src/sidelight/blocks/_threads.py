@@ -172,7 +172,8 @@ def in_order(function: Callable[[int], T], n_tasks: int) -> Iterator[T]:
         if n_workers <= 1:
             yield from map(function, range(n_tasks))
             return
-        with ThreadPoolExecutor(n_workers) as pool:
+        pool = ThreadPoolExecutor(n_workers)
+        try:
             pending: deque[Future[Any]] = deque()
             for task in range(n_tasks):
                 pending.append(pool.submit(function, task))
@@ -180,3 +181,5 @@ def in_order(function: Callable[[int], T], n_tasks: int) -> Iterator[T]:
                     yield pending.popleft().result()
             while pending:
                 yield pending.popleft().result()
+        finally:  # after Ctrl-C or an error nobody waits for what has not begun
+            pool.shutdown(cancel_futures=True)

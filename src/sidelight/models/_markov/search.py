@@ -1,7 +1,7 @@
 """The search of Markov aggregation: what a partition of the units costs, and one run."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _TILE = 512
+# Entries of the chain, times clusters, that a sweep looks at in one call of a kernel.
+_PORTION = 2**24
 
 
 # The cost
@@ -229,10 +231,19 @@ def sweep(
     count_work("relocation tests", units.n_units * (len(state.p) - 1))
     rules = kernels.Rules(float(beta), chain.is_reversible, units.is_hard, units.penalty, keep_all)
     said, joint = units.said(*prices(units, state)), kernels.State(*state[:-1])
-    how = (chain.J, chain.Jt, moving, said, rules, joint, work_space(chain, len(state.p)))
+    how: tuple[Any, ...] = (chain.J, chain.Jt, moving, said, rules, joint)
+    how += (work_space(chain, len(state.p)),)
     if chain.is_dense:
-        return int(kernels.sweep_dense(*how, logs_of(state.R, needed=beta != 0.5)))
-    return int(kernels.sweep_sparse(*how))
+        kernel, n_reached = kernels.sweep_dense, chain.n_states
+        how += (logs_of(state.R, needed=beta != 0.5),)
+    else:
+        kernel, n_reached = kernels.sweep_sparse, -(-len(chain.J.data) // chain.n_states)
+    # In portions, between which Ctrl-C is heard.
+    portion = max(1, _PORTION // (n_reached * len(state.p)))
+    return sum(
+        int(kernel(first, min(first + portion, units.n_units), *how))
+        for first in range(0, units.n_units, portion)
+    )
 
 
 def work_space(chain: Chain, n_clusters: int) -> kernels.Work:
