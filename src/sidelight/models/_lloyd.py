@@ -234,7 +234,7 @@ def rough_partition(
     for left in range(max_iter - 1, -1, -1):
         _, tally = _fill_empty(problem, theta, tally, state, 0.0)
         after = problem.penalty.update(tally, theta)
-        fallen = tally.amount - _gain(tally, theta, after)
+        fallen = tally.amount - _gain(tally, _steps(theta, after))
         if left == 0 or fallen <= 0.0 or fallen >= before * (1.0 - least_fall):
             break
         before = before if np.isnan(fallen) else fallen
@@ -275,16 +275,21 @@ def _assign_again(
     """
     if np.isnan(tally.amount):
         return assign(problem, theta, state, tally)
-    steps = np.linalg.norm(theta.centers - previous.centers, axis=1)
+    steps = _steps(previous, theta)
     farthest = problem.penalty.squared_steps(previous, theta)
     drift = np.stack([_drift(steps), _drift(np.sqrt(steps**2 + farthest))])
     change = _look(problem, theta, state, drift, False)
-    return tally.plus(change, tally.amount - _gain(tally, previous, theta) - change.amount)
+    return tally.plus(change, tally.amount - _gain(tally, steps) - change.amount)
 
 
-def _gain(tally: Tally, before: Theta, after: Theta) -> float:
+def _steps(before: Theta, after: Theta) -> Floats:
+    """How far each centre went."""
+    steps: Floats = np.linalg.norm(after.centers - before.centers, axis=1)
+    return steps
+
+
+def _gain(tally: Tally, steps: Floats) -> float:
     """Moving a centre to the mean of its rows lowers their squared distances by this exactly."""
-    steps = np.linalg.norm(after.centers - before.centers, axis=1)
     return float(tally.counts @ steps**2)
 
 
