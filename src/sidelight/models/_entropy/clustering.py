@@ -38,7 +38,13 @@ from scipy import sparse
 from sidelight._validation import HasMethods, Integral, Interval, StrOptions
 from sidelight.graph import EXACT_ROWS, nearby_order
 from sidelight.models._entropy import search as search
-from sidelight.models._entropy.graph import ENTROPY_PARAMETERS, EntropyGraphModel, Insertion, named
+from sidelight.models._entropy.graph import (
+    ENTROPY_PARAMETERS,
+    EntropyGraphModel,
+    Insertion,
+    Published,
+    named,
+)
 from sidelight.models._entropy.statements import relation_graph
 from sidelight.models._fitting import given_labels, never, warn
 from sidelight.models._graph_base import RowGraph
@@ -268,7 +274,7 @@ class StructuralEntropyClustering(EntropyGraphModel):
         objective = search.costs_sum(found.level, modules)
         # The search adds up gains; rounding must not make the last digit of the history rise.
         history = np.maximum.accumulate([objective, *found.history[-2::-1]])[::-1]
-        published = _Published(objective, history, len(history))
+        published = Published(objective, history, len(history))
         self._publish(labels, naming, published, side, seed)
         n_classes = len(side.labelled_classes)
         if self.n_clusters is None and 1 < 2 * n_classes < self.n_clusters_:
@@ -319,12 +325,6 @@ class _Run(NamedTuple):
     history: list[float]
     level: search.Level
     order: Any
-
-
-class _Published(NamedTuple):
-    objective: float
-    history: Floats
-    n_iter: int
 
 
 def run(

@@ -55,6 +55,14 @@ class Insertion(NamedTuple):
         return cost
 
 
+class Published(NamedTuple):
+    """What the base publishes of a fit."""
+
+    objective: float
+    history: Floats
+    n_iter: int
+
+
 class EntropyGraphModel(GraphModel):
     """A model of low structural entropy. A subclass has the `ENTROPY_PARAMETERS`."""
 

@@ -413,30 +413,16 @@ def move(
     each_sweep : callable, optional
         Called after each sweep; true ends the search.
     """
-    n = level.n_nodes
     labels = renumbered(labels)
-    n_slots = n if may_open else int(labels.max(initial=0)) + 1
-    alone = int(labels.max(initial=-1)) + 1 == n
-    found = (
-        Modules(level.volume, level.cut, np.ones(n, dtype=np.int64))
-        if alone
-        else modules_of(level, labels, n_slots)
-    )
-    costs = np.empty(n_slots)
-    costs_of(level, found, costs)
-    value = float(costs.sum() + level.constant - _pull_inside(level, labels)) / level.total
-    partition = entropy.Partition(
-        labels,
-        np.stack([found.volume, found.cut, costs, np.zeros(n_slots)], axis=1),
-        found.size,
-        np.ones(n, dtype=np.bool_),
-        level.table(),
-    )
+    n_slots = level.n_nodes if may_open else int(labels.max(initial=0)) + 1
+    partition = _partition(level, labels, n_slots)
+    value = float(partition.modules[:, entropy.COST].sum() + level.constant)
+    value = (value - _pull_inside(level, labels)) / level.total
     n_groups = level.ties.n_groups
     home, most = np.full(n_groups, -1, dtype=np.int64), np.zeros(n_groups)
     rules = entropy.Rules(
         everywhere, may_open, may_empty, only_single, SMALLEST * level.total,
-        np.arange(n) if order is None else order,
+        np.arange(level.n_nodes) if order is None else order,
         np.empty(0, dtype=np.int64) if fence is None else fence, home,
     )  # fmt: skip
     widest = int(np.diff(level.indptr).max(initial=0))
@@ -461,6 +447,20 @@ def move(
         if (each_sweep is not None and each_sweep()) or not n_moves:
             break
     return Moved(renumbered(labels), history)
+
+
+def _partition(level: Level, labels: Ints, n_slots: int) -> entropy.Partition:
+    """A partition that changes, with room for so many modules; all nodes are to be tried."""
+    n = level.n_nodes
+    if int(labels.max(initial=-1)) + 1 == n:  # every node alone
+        found = Modules(level.volume, level.cut, np.ones(n, dtype=np.int64))
+    else:
+        found = modules_of(level, labels, n_slots)
+    costs = np.empty(n_slots)
+    costs_of(level, found, costs)
+    modules = np.stack([found.volume, found.cut, costs, np.zeros(n_slots)], axis=1)
+    active = np.ones(n, dtype=np.bool_)
+    return entropy.Partition(labels, modules, found.size, active, level.table())
 
 
 # Levels

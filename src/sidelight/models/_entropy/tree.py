@@ -46,7 +46,13 @@ from sidelight._validation import Integral, Interval, Real, StrOptions
 from sidelight.exceptions import DataError
 from sidelight.models._entropy import search as search
 from sidelight.models._entropy import tree_search as trees
-from sidelight.models._entropy.graph import ENTROPY_PARAMETERS, EntropyGraphModel, Insertion, named
+from sidelight.models._entropy.graph import (
+    ENTROPY_PARAMETERS,
+    EntropyGraphModel,
+    Insertion,
+    Published,
+    named,
+)
 from sidelight.models._entropy.statements import exceptions, relation_graph, stated_relation
 from sidelight.models._fitting import never
 from sidelight.models._graph_base import RowGraph
@@ -336,7 +342,7 @@ class StructuralEntropyTree(EntropyGraphModel):
         modules = search.modules_of(found.data, labels, len(naming.names))
         self._insertion = Insertion.into(found.data, modules)
         objective = trees.entropy(low)
-        published = _Published(objective, np.array([objective]), 1)
+        published = Published(objective, np.array([objective]), 1)
         return self._publish(labels, naming, published, side, seed)
 
 
@@ -365,12 +371,6 @@ class _Run(NamedTuple):
     low: trees.Nodes
     binary: trees.Nodes
     data: search.Level
-
-
-class _Published(NamedTuple):
-    objective: float
-    history: Floats
-    n_iter: int
 
 
 def run(problem: Problem, step: Callable[[], bool] = never) -> _Run:
