@@ -21,6 +21,7 @@ from sidelight import (
     DiscriminativeClustering,
     MarkovAggregation,
     PartitionLevelKMeans,
+    PCKMeans,
     SeededKMeans,
     SideInformation,
     StructuralEntropyClustering,
@@ -41,6 +42,7 @@ MODELS = [
     SeededKMeans(3),
     StructuralEntropyClustering(3),
     StructuralEntropyTree(3),
+    PCKMeans(3),
 ]
 _SPARSE = "it takes an estimator with predict_proba and sparse X for a classifier: multi_class"
 _CLASSES = "its y has more classes than clusters, and labels that hold need a cluster per class"

@@ -26,6 +26,7 @@ MODELS = {
     "PartitionLevelKMeans": {"n_clusters": K},
     "SeededKMeans": {"n_clusters": K},
     "ConstrainedKMeans": {"n_clusters": K},
+    "PCKMeans": {"n_clusters": K},
     "BayesianMixture": {},
     "DiscriminativeClustering": {},
     "AnnotatedGaussianMixture": {"n_clusters": K},
@@ -37,6 +38,7 @@ DRAWS = {"labels": sample_labels, "pairs": sample_pairs, "cannot-links": sample_
 # 20,000 rows are more than one block; 500 are enough for what is slow by nature.
 SIZES = {
     **dict.fromkeys(["PartitionLevelKMeans", "SeededKMeans", "ConstrainedKMeans"], 20_000),
+    "PCKMeans": 20_000,
     **dict.fromkeys(["BayesianMixture", "MarkovAggregation"], 500),
 }
 SAID = {

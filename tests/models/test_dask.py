@@ -14,6 +14,7 @@ from sidelight import (
     ConstrainedKMeans,
     MarkovAggregation,
     PartitionLevelKMeans,
+    PCKMeans,
     SeededKMeans,
     SideInformation,
     StructuralEntropyClustering,
@@ -56,6 +57,7 @@ MODELS = {
 }
 MODELS["seeded"] = SeededKMeans(4, n_init=2, random_state=0)
 MODELS["constrained"] = ConstrainedKMeans(4, n_init=2, random_state=0)
+MODELS["pairwise"] = PCKMeans(4, n_init=2, random_state=0)
 MODELS["annotated"] = AnnotatedGaussianMixture(4, n_init=2, n_generations=1, random_state=0)
 MODELS["annotated, diagonal blocks"] = AnnotatedGaussianMixture(
     4, annotation_model="sbm", covariance_type="diag", n_init=1, n_generations=0, random_state=0

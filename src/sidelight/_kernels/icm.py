@@ -39,3 +39,38 @@ def icm_sweep(unary, partner, weight, span, order, tolerance, labels):
             labels[i] = best
             n_moves += 1
     return change, n_moves
+
+
+@jit
+def icm_groups(
+    unary, group, apart_span, apart, order, must_weight, cannot_weight, tolerance, table, labels
+):
+    """``icm_sweep`` for all pairs that follow from groups, which are never written out.
+
+    Every two rows of one group are a must-link, and every row of group g with every row of the
+    groups apart[apart_span[g]:apart_span[g + 1]] a cannot-link; a group apart from itself is both.
+    table (G, K), the number of rows of each group in each cluster, and labels: IN/OUT.
+    """
+    n_clusters = unary.shape[1]
+    cost = np.empty(n_clusters)
+    change = 0.0
+    n_moves = 0
+    for i in order:
+        g = group[i]
+        own = labels[i]
+        table[g, own] -= 1.0  # the row itself is no partner
+        for k in range(n_clusters):
+            cost[k] = unary[i, k] - must_weight * table[g, k]
+        for t in range(apart_span[g], apart_span[g + 1]):
+            for k in range(n_clusters):
+                cost[k] += cannot_weight * table[apart[t], k]
+        best = 0
+        for k in range(1, n_clusters):
+            if cost[k] < cost[best]:
+                best = k
+        if cost[best] < cost[own] - tolerance:
+            change += cost[best] - cost[own]
+            labels[i] = own = best
+            n_moves += 1
+        table[g, own] += 1.0
+    return change, n_moves

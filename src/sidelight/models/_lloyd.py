@@ -120,11 +120,17 @@ class Penalty:
     entries: Entries = Entries.none()
     n_prices: int = 0
     held: Ints = _NO_ROWS
+    # Whether `sweep` takes the centres as they are, and so has to see the last ones.
+    sweeps_at_centers: bool = False
 
     @property
     def anchored(self) -> Ints:
         """Rows that no empty cluster may be started at: by default the held ones."""
         return self.held
+
+    def first(self, problem: "Problem", centers: Floats) -> Theta:
+        """The parameters of a start, from its centres."""
+        return Theta(centers)
 
     def prices(self, theta: Theta) -> Floats:
         """What entry e costs in cluster k, (n_prices, K)."""
@@ -210,6 +216,8 @@ def iterate(
         # Rounding may lift J by its last digit where the mathematics says that it stays.
         history.append(min(objective(problem, theta, tally, state), history[-1]))
         stop = each_iteration()
+        if tally.n_changed + n_moved == 0 and problem.penalty.sweeps_at_centers:
+            n_moved, tally = problem.penalty.sweep(problem, theta, tally, state)
         if tally.n_changed + n_moved == 0:
             tally = assign(problem, theta, state, tally)
             converged = tally.n_changed == 0

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sidelight.models._kmeans.partition_level import (
         PartitionLevelKMeans as PartitionLevelKMeans,
     )
+    from sidelight.models._kmeans.pck import PCKMeans as PCKMeans
     from sidelight.models._kmeans.seeded import ConstrainedKMeans as ConstrainedKMeans
     from sidelight.models._kmeans.seeded import SeededKMeans as SeededKMeans
     from sidelight.models._markov.aggregation import MarkovAggregation as MarkovAggregation
@@ -38,6 +39,7 @@ HOMES = {
     "ConstrainedKMeans": "_kmeans.seeded",
     "DiscriminativeClustering": "_discriminative.clustering",
     "MarkovAggregation": "_markov.aggregation",
+    "PCKMeans": "_kmeans.pck",
     "PartitionLevelKMeans": "_kmeans.partition_level",
     "SeededKMeans": "_kmeans.seeded",
     "StructuralEntropyClustering": "_entropy.clustering",

@@ -136,6 +136,35 @@ class Closure:
         wanted = class_keys(self.source.classes, np.asarray(vocabulary), np.asarray(class_code))
         return np.append(self.labels[order, 0], -1)[find(keys[order], wanted)]
 
+    def labelled_groups(self) -> list[Ints]:
+        """For each vocabulary the groups that have a label of it: all apart from each other."""
+        order = np.argsort(self.labels[:, 1], kind="stable")
+        groups, codes = self.labels[order, 0], self.labels[order, 1]
+        return [distinct(own) for own in np.split(groups, np.flatnonzero(np.diff(codes)) + 1)]
+
+    def apart_graph(self) -> sparse.csr_array:
+        """Which groups must be apart, as a symmetric matrix of groups by groups.
+
+        By a cannot-link, by different labels of one vocabulary, or by a label that the other group
+        is said not to have. A contradiction is an entry on the diagonal.
+        """
+        pairs = [self.cannot]
+        for groups in self.labelled_groups():
+            first, second = np.triu_indices(len(groups), k=1)
+            pairs.append(np.stack([groups[first], groups[second]], axis=1))
+        # Each "not c" against the group that is c: at most one, since equal labels make one group.
+        lacking = self.not_labels
+        having = self.group_of_class(lacking[:, 1], lacking[:, 2])
+        pairs.append(np.stack([having, lacking[:, 0]], axis=1)[having >= 0])
+        facts = self.labels[np.lexsort((self.labels[:, 1], self.labels[:, 0]))]
+        twice = facts[1:][(facts[1:, :2] == facts[:-1, :2]).all(axis=1), 0]
+        pairs.append(np.stack([twice, twice], axis=1))
+        ends = np.concatenate(pairs)
+        ends = np.concatenate([ends, ends[:, ::-1]])
+        ones = np.ones(len(ends), dtype=np.int8)
+        n = self.n_groups
+        return sparse.coo_array((ones, (ends[:, 0], ends[:, 1])), shape=(n, n)).tocsr()
+
     def __getitem__(self, rows: Any) -> "Closure":
         """The same knowledge about fewer rows: ties through the rows that are gone remain."""
         chosen = row_positions(rows, len(self.groups))

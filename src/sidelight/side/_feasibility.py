@@ -79,7 +79,7 @@ def colour(side: "SideInformation", n_clusters: int) -> Feasibility:
     too_many = _too_many_classes(closure, n_clusters)
     if too_many is not None:
         return _no_by_clique(side, _first_rows(closure)[too_many])
-    graph = _apart_graph(closure)
+    graph = closure.apart_graph()
     colours = _two_colours(graph) if n_clusters == 2 else _colour_groups(graph, int(n_clusters))
     if colours is not None:
         return Feasibility("yes", colours[closure.groups], None, "yes")
@@ -112,40 +112,12 @@ def _first_rows(closure: "Closure") -> Ints:
     return np.unique(closure.groups, return_index=True)[1]
 
 
-def _labelled_groups(closure: "Closure") -> list[Ints]:
-    """For each vocabulary the groups that have a label of it: all apart from each other."""
-    order = np.argsort(closure.labels[:, 1], kind="stable")
-    groups, codes = closure.labels[order, 0], closure.labels[order, 1]
-    return [distinct(own) for own in np.split(groups, np.flatnonzero(np.diff(codes)) + 1)]
-
-
 def _too_many_classes(closure: "Closure", n_clusters: int) -> Ints | None:
     """Groups of more than K different labels of one vocabulary."""
-    for groups in _labelled_groups(closure):
+    for groups in closure.labelled_groups():
         if len(groups) > n_clusters:
             return groups[: n_clusters + 1]
     return None
-
-
-def _apart_graph(closure: "Closure") -> sparse.csr_array:
-    """Groups that must be apart; at most K classes per vocabulary, so their cliques are small."""
-    pairs = [closure.cannot]
-    for groups in _labelled_groups(closure):
-        first, second = np.triu_indices(len(groups), k=1)
-        pairs.append(np.stack([groups[first], groups[second]], axis=1))
-    pairs.append(_label_against_not_label(closure))
-    ends = np.concatenate(pairs)
-    ends = np.concatenate([ends, ends[:, ::-1]])
-    ones = np.ones(len(ends), dtype=np.int8)
-    n = closure.n_groups
-    return sparse.coo_array((ones, (ends[:, 0], ends[:, 1])), shape=(n, n)).tocsr()
-
-
-def _label_against_not_label(closure: "Closure") -> Ints:
-    """Each "not c" against the group that is c: at most one, since equal labels make one group."""
-    lacking = closure.not_labels
-    having = closure.group_of_class(lacking[:, 1], lacking[:, 2])
-    return np.stack([having, lacking[:, 0]], axis=1)[having >= 0]
 
 
 def _double_cover(graph: sparse.csr_array) -> Ints:

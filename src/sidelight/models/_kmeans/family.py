@@ -90,13 +90,15 @@ NO_SEEDS = Seeds(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.em
 class Plan(NamedTuple):
     """What all starts have in common, beside the problem.
 
-    smallest: only costs above it start an empty cluster again. matched: whether the centres of the
-    seeds have to come first, in their order, also where the start was not made from the seeds.
+    seeds, later: of the first start and of the others. smallest: only costs above it start an empty
+    cluster again. matched: whether the centres of the seeds have to come first, in their order,
+    also where the start was not made from the seeds.
     """
 
     init: Any
     n_clusters: int
     seeds: Seeds
+    later: Seeds
     max_iter: int
     smallest: float
     matched: bool
@@ -127,9 +129,9 @@ class CenterModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowModel):
         """What rows pay beside their squared distance."""
         return Penalty()
 
-    def _seeds(self, given: Given) -> Seeds:
-        """Where a "seeded" start begins; the remaining centres come by k-means++."""
-        return NO_SEEDS
+    def _seeds(self, given: Given) -> tuple[Seeds, Seeds]:
+        """Where a "seeded" start begins, the first and the others; k-means++ adds what is left."""
+        return NO_SEEDS, NO_SEEDS
 
     def _describe(self, run: Run, naming: Naming, problem: Problem) -> Run:
         """Leave the model's own attributes; returns the run in the units of its objective."""
@@ -169,15 +171,16 @@ class CenterModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowModel):
         n_clusters = number_of_clusters(self.n_clusters, rows.n_samples, side)
         given = Given(rows, weight, side, n_clusters, *spread(rows, weight), seed)
         problem = Problem(rows, weight, self._penalty(given))
-        seeds = self._seeds(given)
+        seeds, later = self._seeds(given)
         smallest = 1e-14 * (given.deviation or 1.0)
         plan = Plan(
-            self.init, n_clusters, seeds, self.max_iter, smallest, self._matched, self._loop
+            self.init, n_clusters, seeds, later, self.max_iter, smallest, self._matched, self._loop
         )
         # Seeds for all clusters leave nothing to chance.
         seeded = isinstance(self.init, str) and self.init == "seeded"
-        n_tries = 1 if seeded and seeds.n_centers == n_clusters else n_starts(self)
-        starts = list(np.random.default_rng(seed).spawn(n_tries))
+        sure = seeded and seeds is later and seeds.n_centers == n_clusters
+        n_tries = 1 if sure else n_starts(self)
+        starts = list(enumerate(np.random.default_rng(seed).spawn(n_tries)))
         with one_blas_thread():
             run = best_of_starts(
                 self, _run_start, problem, plan, starts,
@@ -238,30 +241,41 @@ class CenterModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowModel):
 def _run_start(
     problem: Problem,
     plan: Plan,
-    rng: np.random.Generator,
+    start: tuple[int, np.random.Generator],
     each_iteration: Callable[[], bool] = never,
 ) -> Run:
     """One start from its beginning to its end."""
-    theta = Theta(start_centers(problem, plan, rng))
+    theta = problem.penalty.first(problem, start_centers(problem, plan, *start))
     return plan.loop(problem, theta, plan.max_iter, plan.smallest, each_iteration)
 
 
-def start_centers(problem: Problem, plan: Plan, rng: np.random.Generator) -> Floats:
-    """The centres where a start begins."""
+def start_centers(problem: Problem, plan: Plan, number: int, rng: np.random.Generator) -> Floats:
+    """The centres where a start begins, by its number."""
     rows, weight, init = problem.rows, problem.weight, plan.init
+    seeds = plan.later if number else plan.seeds
     centers = np.empty((0, rows.n_features))
-    matched = not (plan.matched and plan.seeds.n_centers)
+    matched = not (plan.matched and seeds.n_centers)
     if not isinstance(init, str):
         centers = given_centers(init, rows, weight, plan.n_clusters)
-    elif init == "seeded" and plan.seeds.n_centers:
+    elif init in ("seeded", "perturbed") and seeds.n_centers:
         matched = True
-        centers = class_centers(rows, *plan.seeds, None)
+        centers = class_centers(rows, *seeds, None)
     elif init == "random":
         centers = random_rows(rows, weight, plan.n_clusters, rng)
+    if isinstance(init, str) and init == "perturbed":
+        centers = np.vstack(
+            [centers, _perturbed(rows, weight, plan.n_clusters - len(centers), rng)]
+        )
     centers = plus_plus(rows, weight, centers, plan.n_clusters, rng)
     if not matched:
-        centers = centers[_nearest_first(centers, class_centers(rows, *plan.seeds, None))]
+        centers = centers[_nearest_first(centers, class_centers(rows, *seeds, None))]
     return centers
+
+
+def _perturbed(rows: Blocks, weight: Any, n: int, rng: np.random.Generator) -> Floats:
+    """The mean of all rows, moved at random by a tenth of a standard deviation; our reading."""
+    mean, deviation = spread(rows, weight)
+    return mean + 0.1 * np.sqrt(deviation / len(mean)) * rng.normal(size=(n, len(mean)))
 
 
 def _nearest_first(centers: Floats, wanted: Floats) -> Ints:

@@ -116,8 +116,9 @@ class SeededKMeans(CenterModel):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def _seeds(self, given: Given) -> Seeds:
-        return label_seeds(given.side, given.weight, given.n_clusters)
+    def _seeds(self, given: Given) -> tuple[Seeds, Seeds]:
+        seeds = label_seeds(given.side, given.weight, given.n_clusters)
+        return seeds, seeds
 
 
 class ConstrainedKMeans(SeededKMeans):
