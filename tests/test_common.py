@@ -18,6 +18,7 @@ from sidelight import (
     AnnotatedGaussianMixture,
     BayesianMixture,
     ConstrainedKMeans,
+    COPKMeans,
     DiscriminativeClustering,
     MarkovAggregation,
     PartitionLevelKMeans,
@@ -43,6 +44,7 @@ MODELS = [
     StructuralEntropyClustering(3),
     StructuralEntropyTree(3),
     PCKMeans(3),
+    COPKMeans(3),
 ]
 _SPARSE = "it takes an estimator with predict_proba and sparse X for a classifier: multi_class"
 _CLASSES = "its y has more classes than clusters, and labels that hold need a cluster per class"
@@ -57,6 +59,7 @@ _WITH_MANY_CLASSES = (
     "check_methods_subset_invariance",
 )
 EXPECTED_FAILURES = {  # {model name: {check name: reason}}
+    "COPKMeans": dict.fromkeys(_WITH_MANY_CLASSES, _CLASSES),
     "ConstrainedKMeans": dict.fromkeys(_WITH_MANY_CLASSES, _CLASSES),
     "BayesianMixture": {
         "check_estimator_sparse_array": _SPARSE,

@@ -27,6 +27,7 @@ MODELS = {
     "SeededKMeans": {"n_clusters": K},
     "ConstrainedKMeans": {"n_clusters": K},
     "PCKMeans": {"n_clusters": K},
+    "COPKMeans": {"n_clusters": K},
     "BayesianMixture": {},
     "DiscriminativeClustering": {},
     "AnnotatedGaussianMixture": {"n_clusters": K},
@@ -38,7 +39,7 @@ DRAWS = {"labels": sample_labels, "pairs": sample_pairs, "cannot-links": sample_
 # 20,000 rows are more than one block; 500 are enough for what is slow by nature.
 SIZES = {
     **dict.fromkeys(["PartitionLevelKMeans", "SeededKMeans", "ConstrainedKMeans"], 20_000),
-    "PCKMeans": 20_000,
+    **dict.fromkeys(["PCKMeans", "COPKMeans"], 20_000),
     **dict.fromkeys(["BayesianMixture", "MarkovAggregation"], 500),
 }
 SAID = {

@@ -12,6 +12,7 @@ from sidelight import (
     AnnotatedGaussianMixture,
     BayesianMixture,
     ConstrainedKMeans,
+    COPKMeans,
     MarkovAggregation,
     PartitionLevelKMeans,
     PCKMeans,
@@ -58,6 +59,7 @@ MODELS = {
 MODELS["seeded"] = SeededKMeans(4, n_init=2, random_state=0)
 MODELS["constrained"] = ConstrainedKMeans(4, n_init=2, random_state=0)
 MODELS["pairwise"] = PCKMeans(4, n_init=2, random_state=0)
+MODELS["all kept"] = COPKMeans(4, n_init=2, random_state=0)
 MODELS["annotated"] = AnnotatedGaussianMixture(4, n_init=2, n_generations=1, random_state=0)
 MODELS["annotated, diagonal blocks"] = AnnotatedGaussianMixture(
     4, annotation_model="sbm", covariance_type="diag", n_init=1, n_generations=0, random_state=0

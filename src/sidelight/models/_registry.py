@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sidelight.models._gaussian.annotated import (
         AnnotatedGaussianMixture as AnnotatedGaussianMixture,
     )
+    from sidelight.models._kmeans.cop import COPKMeans as COPKMeans
     from sidelight.models._kmeans.partition_level import (
         PartitionLevelKMeans as PartitionLevelKMeans,
     )
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 HOMES = {
     "AnnotatedGaussianMixture": "_gaussian.annotated",
     "BayesianMixture": "_bayesian.mixture",
+    "COPKMeans": "_kmeans.cop",
     "ConstrainedKMeans": "_kmeans.seeded",
     "DiscriminativeClustering": "_discriminative.clustering",
     "MarkovAggregation": "_markov.aggregation",

@@ -46,6 +46,9 @@ class Feasibility:
         With "no": rows that show it. More than ``n_clusters`` rows that are all kept apart from
         each other, or, for two clusters, a cycle of an odd number of rows, each kept apart from the
         next; or the two rows of a contradiction.
+    core : ndarray or None
+        With "unknown": the rows of the groups that are hard to place, each with ``n_clusters`` or
+        more neighbours among them. All others can be placed whatever these do.
     reason : str
         The answer in a sentence, with the user's own row ids.
 
@@ -63,6 +66,7 @@ class Feasibility:
     colouring: Ints | None
     witness: Ints | None
     reason: str
+    core: Ints | None = None
 
 
 def colour(side: "SideInformation", n_clusters: int) -> Feasibility:
@@ -94,7 +98,9 @@ def colour(side: "SideInformation", n_clusters: int) -> Feasibility:
         f"unknown: no way to keep the statements with {n_clusters} clusters was found, "
         f"and no {n_clusters + 1} rows that are all kept apart from each other"
     )
-    return Feasibility("unknown", None, None, reason)
+    core = np.flatnonzero((_peel(graph, int(n_clusters)) < 0)[closure.groups])
+    reason += f"; {len(core):,} rows are hard to place ({_list(side, core)})"
+    return Feasibility("unknown", None, None, reason, core)
 
 
 def _no_by_clique(side: "SideInformation", rows: Ints) -> Feasibility:

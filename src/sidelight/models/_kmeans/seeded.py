@@ -260,8 +260,8 @@ def _check_classes(side: SideInformation, n_clusters: int) -> None:
         raise SideInformationError(
             f"the labels belong to {n_vocabularies} vocabularies, and a row cannot be held in the "
             "clusters of two classes.",
-            advice="Choose the labels of one vocabulary, or give all of them to a model that "
-            "weighs them, such as PartitionLevelKMeans.",
+            advice="Choose the labels of one vocabulary, or give all of them to COPKMeans, which "
+            "keeps them together and apart, or to PartitionLevelKMeans, which weighs them.",
         )
     n_classes = len(side.labelled_classes)
     if n_classes > n_clusters:

@@ -1,6 +1,6 @@
 """Statements as arrays that the kernels of row models take."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,23 +8,27 @@ from scipy import sparse
 
 from sidelight.blocks import Blocks
 from sidelight.exceptions import SideInformationError
-from sidelight.side import CANNOT, SideInformation
+from sidelight.side import CANNOT, Feasibility, SideInformation
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-def check_keepable(side: SideInformation, n_clusters: int) -> Ints:
-    """A cluster of each row in which every statement is kept; an error that says why if none is."""
+def check_keepable(side: SideInformation, n_clusters: int) -> None:
+    """Refuse statements that so many clusters cannot keep."""
     found = side.feasible(n_clusters)
     if found.colouring is None:
-        raise SideInformationError(
-            f"n_clusters={n_clusters} clusters that keep every statement: {found.reason}.",
-            advice="Correct the statements (side.conflicts() lists contradictions), or give them "
-            "to a model that weighs them: sidelight.models.model_names("
-            'contradictions="tolerated").',
-        )
-    return found.colouring
+        refuse_unkeepable(found, n_clusters)
+
+
+def refuse_unkeepable(found: Feasibility, n_clusters: int) -> NoReturn:
+    """An error that names the rows that show why, and says whether that is proven."""
+    proof = "This is proven" if found.answer == "no" else "This is not proven"
+    raise SideInformationError(
+        f"n_clusters={n_clusters} clusters that keep every statement: {found.reason}. {proof}.",
+        advice="Correct the statements (side.conflicts() lists contradictions), or give them to a "
+        'model that weighs them: sidelight.models.model_names(contradictions="tolerated").',
+    )
 
 
 def group_seeds(side: SideInformation, weight: Any, n_clusters: int) -> tuple[Ints, Ints, Floats]:

@@ -1,0 +1,212 @@
+"""COP-k-means: every statement is kept.   K. Wagstaff, C. Cardie, S. Rogers and S. Schroedl,
+"Constrained k-means clustering with background knowledge", ICML 2001.
+
+Minimises  J = sum_i |x_i - m_z(i)|²   over all z that keep every must-link and every cannot-link
+
+Departures from the paper, which gives each row in turn its nearest allowed centre and fails where
+there is none:
+- Rows that belong together are one group, with one cluster; labels are groups too.
+- Keeping groups apart is graph colouring: the group with the fewest choices is placed first
+  (DSATUR), and where none is left, neighbours make room (an ejection chain).
+- After the first iteration groups move, and exchange clusters along chains, only where J falls. So
+  J never rises, where the paper's loop may wander.
+- A failure names the rows that show why, and says whether it is proven.
+"""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.optimize import linear_sum_assignment
+
+from sidelight._kernels.colour import colour_by_cost, improve_colours
+from sidelight._work import count_work
+from sidelight.models._kmeans.family import CenterModel, Given, Seeds
+from sidelight.models._kmeans.seeded import label_seeds
+from sidelight.models._kmeans.statements import group_seeds, refuse_unkeepable
+from sidelight.models._lloyd import Held, Penalty, Problem, State, Tally, Theta
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# A chain of more groups hardly ever pays, and looking for it would cost the size of a component.
+_LONGEST_CHAIN = 64
+
+
+class COPKMeans(CenterModel):
+    """K-means in which every statement is kept.
+
+    Must-links, cannot-links, labels and negative labels all hold, right or wrong. Statements that
+    contradict each other, or that so many clusters cannot keep, are an error that names the rows.
+
+    Parameters
+    ----------
+    n_clusters : int, optional
+        The number of clusters; by default the number of labelled classes.
+    init : {"seeded", "k-means++", "random"}, array, or fitted model, default="seeded"
+        Where to start. "seeded": the first time from the means of the largest groups of rows that
+        must-links and labels tie, and a row that is kept apart from all of them, then from the
+        means of the labelled classes; k-means++ for the remaining clusters. An array of shape
+        (n_clusters, n_features) gives centres, one of shape (n_samples,) cluster numbers (−1 is
+        unknown), and a fitted model its centres.
+    n_init : int, default=10
+        The number of starts, of which the best by J is kept; a start that is given is tried once.
+    max_iter : int, default=300
+        The limit on the iterations of one start.
+    random_state : int, Generator or RandomState, optional
+        Source of the starts.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row.
+    cluster_names_ : ndarray of shape (n_clusters_,)
+        Names of the clusters: the given classes first, then new names.
+    n_clusters_ : int
+        The number of clusters found.
+    cluster_centers_ : ndarray of shape (n_clusters_, n_features)
+        Means of the clusters, in double precision.
+    objective_ : float
+        J, the sum of squared distances to the centres.
+    history_ : ndarray of shape (n_iter_,)
+        J after each iteration of the best start; it never rises.
+    n_iter_ : int
+        Iterations of the best start.
+    result_ : ClusterResult
+        All of this, and where it came from.
+
+    Notes
+    -----
+    J = sum_i w_i |x_i - m_z(i)|², with row weights w; weights of statements do not matter. Whether
+    K clusters can keep all statements is a hard question in general: where the error says
+    "unknown", neither a way nor a proof that there is none was found.
+
+    References
+    ----------
+    K. Wagstaff, C. Cardie, S. Rogers and S. Schroedl. Constrained k-means clustering with
+    background knowledge. ICML 2001, 577-584.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sidelight import COPKMeans, SideInformation
+    >>> X = np.array([[0.0], [0.2], [1.0], [1.2], [7.0], [7.2]])
+    >>> side = SideInformation.from_pairs(must=[(0, 4)], cannot=[(4, 5)], n_samples=6)
+    >>> COPKMeans(2, random_state=0).fit_predict(X, side=side).tolist()
+    [0, 0, 0, 0, 0, 1]
+    >>> side = SideInformation.from_pairs(cannot=[(0, 1), (1, 2), (0, 2)], n_samples=6)
+    >>> COPKMeans(2).fit(X, side=side)
+    Traceback (most recent call last):
+        ...
+    sidelight.exceptions.SideInformationError: ...no: 3 rows are all kept apart... (0, 1, 2)...
+    """
+
+    accepts = ("must", "cannot", "label", "not_label")
+    weight_unit = "none: statements hold"
+    repetition = "ignored"
+    contradictions = "raises"
+    scales = "An iteration takes n d K plus K per statement, and less as centres settle."
+    _published: ClassVar[dict[str, Any]] = {"init": "random", "n_init": 1}
+
+    def __init__(
+        self,
+        n_clusters: int | None = None,
+        *,
+        init: Any = "seeded",
+        n_init: int = 10,
+        max_iter: int = 300,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _penalty(self, given: Given) -> "KeepAll":
+        return KeepAll(given)
+
+    def _seeds(self, given: Given) -> tuple[Seeds, Seeds]:
+        by_label = label_seeds(given.side, given.weight, given.n_clusters)
+        return Seeds(*group_seeds(given.side, given.weight, given.n_clusters)), by_label
+
+
+class KeepAll(Penalty):
+    """Groups of rows in one cluster each, no two that are apart in the same."""
+
+    sweeps_at_centers = True
+
+    def __init__(self, given: Given) -> None:
+        found = given.side.feasible(given.n_clusters)
+        if found.answer == "no":
+            refuse_unkeepable(found, given.n_clusters)
+        closure = given.side.closure()
+        apart = closure.apart_graph()
+        bound = (closure.sizes > 1) | (np.diff(apart.indptr) > 0)
+        self.held = np.flatnonzero(bound[closure.groups])
+        self.data = Held.of(given.rows, self.held, given.weight)
+        self.group = (np.cumsum(bound) - 1)[closure.groups[self.held]]
+        among = sparse.csr_array(apart[bound][:, bound])
+        self.span, self.near = among.indptr.astype(np.int64), among.indices.astype(np.int64)
+        _, first = np.unique(self.group, return_index=True)
+        if found.colouring is not None:
+            self.colours = found.colouring[self.held[first]].astype(np.int64)
+        else:  # ejection chains find a way where plain DSATUR does not
+            self.colours = np.full(len(first), -1, dtype=np.int64)
+            free = np.zeros((len(first), given.n_clusters))
+            taken = np.zeros(free.shape, dtype=np.int64)
+            if colour_by_cost(free, self.span, self.near, self.colours, taken) >= 0:
+                refuse_unkeepable(found, given.n_clusters)
+        shape = (len(first), len(self.held))
+        ones = (np.ones(len(self.held)), (self.group, np.arange(len(self.held))))
+        self.members = sparse.coo_array(ones, shape=shape).tocsr()
+
+    def begin(self, problem: Problem, theta: Theta, tally: Tally, state: State) -> Tally:
+        """The first assignment of the groups: by cost if that succeeds, else from a known way."""
+        tally = super().begin(problem, theta, tally, state)
+        if not len(self.held):
+            return tally
+        distances = self.data.distances(theta.centers)
+        cost = np.asarray(self.members @ distances)
+        labels = np.full(len(cost), -1, dtype=np.int64)
+        taken = np.zeros(cost.shape, dtype=np.int64)
+        if colour_by_cost(cost, self.span, self.near, labels, taken) >= 0:
+            # Colours are as good in any order; the cheapest one.
+            by_colour = np.zeros((cost.shape[1], cost.shape[1]))
+            np.add.at(by_colour, self.colours, cost)
+            labels = linear_sum_assignment(by_colour)[1][self.colours]
+        return self._placed(tally, state, labels, distances)
+
+    def sweep(
+        self, problem: Problem, theta: Theta, tally: Tally, state: State
+    ) -> tuple[int, Tally]:
+        """Groups to cheaper clusters, alone or along chains, until none gains by that."""
+        if not len(self.held):
+            return 0, tally
+        distances = self.data.distances(theta.centers)
+        cost = np.asarray(self.members @ distances)
+        _, first = np.unique(self.group, return_index=True)
+        labels = state.labels[self.held[first]].astype(np.int64)
+        taken = np.zeros(cost.shape, dtype=np.int64)
+        np.add.at(
+            taken, (np.repeat(np.arange(len(cost)), np.diff(self.span)), labels[self.near]), 1
+        )
+        # A fall within the rounding of J would let groups wander for ever.
+        tolerance = 1e-13 * float(cost.max(initial=0.0))
+        queue, inside = np.empty(_LONGEST_CHAIN, dtype=np.int64), np.zeros(len(cost), dtype=bool)
+        n_moved, n_all = -1, 0
+        while n_moved:
+            count_work("relocation tests", cost.size)
+            _, n_moved = improve_colours(
+                cost, self.span, self.near, tolerance, labels, taken, queue, inside
+            )
+            n_all += n_moved
+        return n_all, self._placed(tally, state, labels, distances)
+
+    def _placed(self, tally: Tally, state: State, of_group: Ints, distances: Floats) -> Tally:
+        """The tally after the groups went to clusters."""
+        before = state.labels[self.held].astype(np.int64)
+        after = of_group[self.group]
+        state.labels[self.held] = after
+        return self.data.moved(tally, before, after, distances)
