@@ -26,7 +26,7 @@ _TEXTS = ("kind", "i", "j", "class", "annotator", "vocabulary")
 
 def cluster(
     adata: "AnnData",
-    model: "SideClusterer | str" = "BayesianMixture",
+    model: "SideClusterer | str" = "DiscriminativeClustering",
     *,
     labels_key: str | None = None,
     pairs_key: str | None = None,
@@ -42,7 +42,7 @@ def cluster(
     adata : AnnData
         The cells. Changed in place: ``obs[key_added]`` is a categorical column with the names of
         the clusters, ``uns[key_added]`` says how they came about.
-    model : model or str, default="BayesianMixture"
+    model : model or str, default="DiscriminativeClustering"
         What clusters: a model of `sidelight.models`, which is fitted, or its name for one with
         default parameters and the seed 0.
     labels_key : str, optional
@@ -81,7 +81,7 @@ def cluster(
     >>> adata.obs["sidelight"].value_counts(sort=False).to_dict()
     {'B cell': 50, 'T cell': 50, 'new 1': 50}
     >>> adata.uns["sidelight"]["params"]["model"]
-    'BayesianMixture'
+    'DiscriminativeClustering'
 
     With statements, which stay with the cells:
 

@@ -67,7 +67,7 @@ class Progress(Protocol):
 
 def fit(
     data: Any,
-    model: Any,
+    model: Any = "DiscriminativeClustering",
     *,
     side: Any = (),
     labels: str | None = None,
@@ -95,7 +95,7 @@ def fit(
     data : path, data frame or Table
         The rows: a file as `sidelight.tables.read_table` reads it, or a data frame of pandas,
         polars or pyarrow.
-    model : str, class or model
+    model : str, class or model, default="DiscriminativeClustering"
         A name of `sidelight.models.model_names`, or a model, which is copied and not changed.
     side : path, SideInformation, or several of them
         What people know about the rows.

@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from sidelight import (
-    BayesianMixture,
+    DiscriminativeClustering,
     MarkovAggregation,
     PartitionLevelKMeans,
     SideInformation,
@@ -57,7 +57,7 @@ def test_clusters_become_a_categorical_column_that_keeps_the_names(cells):
     assert column.dtype == pd.CategoricalDtype(["B cell", "T cell", "new 1"])
     assert_array_equal(column.astype(str).replace("new 1", "NK"), TYPES)
     assert_array_equal(column.cat.codes, model.labels_)
-    assert isinstance(model, BayesianMixture)
+    assert isinstance(model, DiscriminativeClustering)
 
 
 def test_parameters_are_left_in_uns_and_survive_a_file(cells, tmp_path):

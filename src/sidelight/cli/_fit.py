@@ -42,9 +42,6 @@ def fit(
             metavar="DATA", help="The table: .csv, .tsv, .parquet, .npz, .npy or .h5ad."
         ),
     ],
-    model: Annotated[
-        str, typer.Option(metavar="NAME", help="The model; 'sidelight models' lists them.")
-    ],
     out: Annotated[
         Path,
         typer.Option(
@@ -52,6 +49,9 @@ def fit(
             help="The table with clusters: .csv, .tsv or .parquet; .h5ad if the data is.",
         ),
     ],
+    model: Annotated[
+        str, typer.Option(metavar="NAME", help="The model; 'sidelight models' lists them.")
+    ] = "DiscriminativeClustering",
     side: Annotated[
         list[Path] | None,
         typer.Option(metavar="FILE", help="File of statements; may be given several times."),

@@ -189,9 +189,20 @@ class Learned(NamedTuple):
 
 
 def learn_metric(
-    rows: Blocks, groups: list[Ints], *, shrinkage: float = 1.0, min_freedom: float = 12.0
+    rows: Blocks,
+    groups: list[Ints],
+    guess: Ints | None = None,
+    *,
+    shrinkage: float = 1.0,
+    min_freedom: float = 12.0,
 ) -> Learned:
-    """The map x -> (x - mean) A of the header; groups: the group of each row, -1 for none."""
+    """The map x -> (x - mean) A of the header.
+
+    groups : lists of the group of each row, -1 for none.
+    guess : groups that are not stated but found. They count as much as the stated ones, and at
+        least as 2 d degrees of freedom: with their own, as many as rows, a direction in which they
+        hardly differ would hide all others.
+    """
     d = rows.n_features
     total, count = rows.sum(_sums, None)
     mean = total / count
@@ -204,6 +215,11 @@ def learn_metric(
         found, more = _scatter(rows, group, mean)
         scatter += found
         freedom += more
+    if guess is not None:
+        found, more = _scatter(rows, guess, mean)
+        share = min(1.0, max(freedom, 2.0 * d) / max(more, 1.0))
+        scatter += share * found
+        freedom += share * more
     within = float(np.trace(scatter))
     if freedom < min_freedom or not within > 0:
         return Learned(mean, np.eye(d) / np.sqrt(scale), freedom)

@@ -80,11 +80,9 @@ def estimate_rates(problem: Problem, rates: Rates) -> tuple[Rates, Floats]:
     said, who = side.statements, problem.annotator
     spoken = said.binding
     rows = np.unique(np.concatenate([said.i[spoken], said.j[spoken & (said.j >= 0)]]))
-    rng = np.random.default_rng(problem.seed)
-    fold = np.full(side.n_samples, -1, dtype=np.int64)
-    fold[rows] = rng.permutation(len(rows)) % _FOLDS
     place = np.full(side.n_samples, -1, dtype=np.int64)
     place[rows] = np.arange(len(rows))
+    fold = _folds(problem, rows)
     fold_i, fold_j = fold[said.i], np.where(said.j >= 0, fold[said.j], -1)
     others = np.where(_is_label(said), K, 2)
     chance = np.full(side.n_statements, np.nan)
@@ -94,12 +92,29 @@ def estimate_rates(problem: Problem, rates: Rates) -> tuple[Rates, Floats]:
             see = (fold_i != k) & (fold_j != k)
             P = fit_quickly(problem, error, see, rates.trusted(who), rows).each.mean(axis=0)
             held = spoken & (fold_i == k)
-            chance[held] = chance_of(side, problem.column, place, P)[held]
+            # A class that nobody else names has a column by luck only.
+            named = np.isin(problem.column, problem.column[see & _is_label(said)])
+            known = named | (problem.column < 0)
+            chance[held] = np.where(known, chance_of(side, problem.column, place, P), np.nan)[held]
         for _ in range(_ITERATIONS):
             smooth = 0.95 * chance + 0.05 / others
             wrong = error_of(side, smooth, rates.of(said, who, K), K)
             rates = rates._replace(error=np.where(rates.free, _new(who, wrong, rates), rates.error))
-    return rates, wrong
+    # Where nothing is known about a statement, its annotator is.
+    return rates, np.where(spoken & np.isnan(wrong), rates.of(said, who, K), wrong)
+
+
+def _folds(problem: Problem, rows: Ints) -> Ints:
+    """The fold of each annotated row, -1 for others; rows of one class are spread over folds."""
+    said = problem.side.statements
+    first_class = np.full(problem.side.n_samples, -1, dtype=np.int64)
+    label = said.binding & _is_label(said)
+    np.maximum.at(first_class, said.i[label], problem.column[label])
+    turn = np.random.default_rng(problem.seed).permutation(rows)
+    turn = turn[np.argsort(first_class[turn], kind="stable")]
+    fold = np.full(problem.side.n_samples, -1, dtype=np.int64)
+    fold[turn] = np.arange(len(turn)) % _FOLDS
+    return fold
 
 
 def _new(who: Ints, wrong: Floats, rates: Rates) -> Floats:

@@ -1,10 +1,9 @@
 """The problem of one fit, and its two ways: in full, and quickly for cross-fitting.
 
-A full fit has two rounds. The second learns the metric anew, from the rows of which the committee
-of the first is sure, and starts where that ended: statements tie few rows, clusters tie many.
-Measured on 15 tables (ARI on rows without statements, labels 2 %, 10 %, 10 % with 10 % wrong, half
-of the classes, n/5 pairs, n pairs with 10 % wrong): .491 .604 .515 .527 .592 .547 with one round,
-.521 .608 .535 .546 .603 .570 with two.
+A full fit has two rounds. The second learns the metric anew, from the statements and from the rows
+of which the committee of the first is sure, and starts where that ended: statements tie few rows,
+clusters tie many. The mean gain in ARI on rows without statements, 16 tables: .016 with 2 % labels,
+.005 with half of the classes, .001 with 20 % labels, .023 with n/5 pairs.
 """
 
 from collections.abc import Callable
@@ -82,7 +81,7 @@ def fit_in_full(
     _, said = fit_committee(Z, terms, starts, problem.seed, first, each_step=each_step)
     best = said.mean.argmax(axis=1)
     sure = np.where(said.mean.max(axis=1) > _SURE, best, -1)
-    metric = learn_metric(as_blocks(problem.X), [sure])
+    metric = learn_metric(as_blocks(problem.X), tied_groups(side.where(use)), sure)
     Z = metric(problem.X)
     committee, said = fit_committee(Z, terms, [best], problem.seed, second, each_step=each_step)
     return Fit(metric, committee, said.mean)
