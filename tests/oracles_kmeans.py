@@ -63,3 +63,46 @@ def broken_closure(side, labels, must_price, cannot_price):
         if apart[i, j] and labels[i] == labels[j]:
             total += cannot_price
     return total
+
+
+def lcvqe_objective(X, centers, labels, must, cannot):
+    """J of LCVQE; must, cannot: (i, j, weight)."""
+    total = sum(squared(x, centers[k]) for x, k in zip(X, labels, strict=True))
+    for i, j, w in must:
+        if labels[i] != labels[j]:
+            total += w / 2 * squared(X[i], centers[labels[j]])
+            total += w / 2 * squared(X[j], centers[labels[i]])
+    for i, j, w in cannot:
+        k = labels[i]
+        if k == labels[j]:
+            far = i if squared(X[i], centers[k]) >= squared(X[j], centers[k]) else j
+            total += w * min(squared(X[far], m) for h, m in enumerate(centers) if h != k)
+    return total / 2
+
+
+def cvqe_objective(X, centers, labels, must, cannot):
+    """J of CVQE; must, cannot: (i, j, weight)."""
+    total = sum(squared(x, centers[k]) for x, k in zip(X, labels, strict=True))
+    for i, j, w in must:
+        if labels[i] != labels[j]:
+            total += w * squared(centers[labels[i]], centers[labels[j]])
+    for i, j, w in cannot:
+        k = labels[i]
+        if k == labels[j]:
+            total += w * min(squared(centers[k], m) for h, m in enumerate(centers) if h != k)
+    return total / 2
+
+
+def lcvqe_placement(X, centers, labels, i, j, is_must, slip=False):
+    """Where LCVQE puts one violated pair: the cheapest of its three or two cases."""
+    a, b = labels[i], labels[j]
+    d = [[squared(X[row], m) for m in centers] for row in (i, j)]
+    if is_must:
+        stay = d[0][a] / 2 + d[1][b] / 2 + d[0][b] / 4 + d[1][a] / 4
+        cases = [(stay, (a, b)), (d[0][a] / 2 + d[1][a] / 2, (a, a))]
+        cases.append((d[0][b] / 2 + d[1][b] / 2, (b, b)))
+        return min(cases, key=lambda case: case[0])[1]
+    far = 0 if d[0][a] >= d[1][a] else 1
+    order = sorted(range(len(centers)), key=lambda k: d[far][k])
+    near = order[1] if slip else next(k for k in order if k != a)
+    return (near, a) if far == 0 else (a, near)

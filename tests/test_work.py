@@ -28,6 +28,8 @@ MODELS = {
     "ConstrainedKMeans": {"n_clusters": K},
     "PCKMeans": {"n_clusters": K},
     "COPKMeans": {"n_clusters": K},
+    "LCVQE": {"n_clusters": K},
+    "CVQE": {"n_clusters": K},
     "BayesianMixture": {},
     "DiscriminativeClustering": {},
     "AnnotatedGaussianMixture": {"n_clusters": K},
@@ -39,7 +41,7 @@ DRAWS = {"labels": sample_labels, "pairs": sample_pairs, "cannot-links": sample_
 # 20,000 rows are more than one block; 500 are enough for what is slow by nature.
 SIZES = {
     **dict.fromkeys(["PartitionLevelKMeans", "SeededKMeans", "ConstrainedKMeans"], 20_000),
-    **dict.fromkeys(["PCKMeans", "COPKMeans"], 20_000),
+    **dict.fromkeys(["PCKMeans", "COPKMeans", "LCVQE", "CVQE"], 20_000),
     **dict.fromkeys(["BayesianMixture", "MarkovAggregation"], 500),
 }
 SAID = {

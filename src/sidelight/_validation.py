@@ -149,7 +149,7 @@ def check_lazy_x(model: Any, X: Any, *, reset: bool) -> Any:
     """A Dask array that the model can use, without a look at its values."""
     if not model.on_dask:
         raise DataError(
-            f"{type(model).__name__} works on the neighbours of all rows, and does not take Dask "
+            f"{type(model).__name__} works on all rows at once, and does not take Dask "
             "arrays. Condense the rows first with a model that does, for example "
             "rows = PartitionLevelKMeans(5000).fit(X); fit this model to rows.cluster_centers_, "
             "with the statements carried over to them; and give each row the label of its centre: "

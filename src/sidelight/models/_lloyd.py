@@ -7,6 +7,7 @@ A model that is k-means and something more is a `Penalty`: which rows pay, what,
 one it is k-means. The loop never sees the rows, only `blocks`; what it keeps per row are columns.
 """
 
+import hashlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -226,6 +227,41 @@ def iterate(
     found = objective(problem, theta, tally, state)
     history[-1] = min(history[-1], found)
     return Run(state.labels, theta, found, history, len(history), converged)
+
+
+def wander(
+    problem: Problem,
+    theta: Theta,
+    max_iter: int,
+    smallest: float = 0.0,
+    each_iteration: Callable[[], bool] = never,
+) -> Run:
+    """The same for penalties whose steps may raise J: the best iterate, until a partition returns.
+
+    Every row is looked at in every iteration, and the rows are in memory. The history is the lowest
+    J so far.
+    """
+    state = State.new(problem.rows)
+    tally = problem.penalty.begin(problem, theta, assign(problem, theta, state), state)
+    best: tuple[Any, Theta] = state.labels, theta
+    history: list[float] = []
+    seen: set[bytes] = set()
+    stop = converged = False
+    while len(history) < max_iter and not (stop or converged):
+        _, tally = problem.penalty.sweep(problem, theta, tally, state)
+        found = objective(problem, theta, tally, state)
+        if not history or found < history[-1]:
+            best = state.labels.copy(), theta
+        history.append(min([found, *history[-1:]]))
+        stop = each_iteration()
+        partition = hashlib.blake2b(state.labels.tobytes()).digest()
+        converged = partition in seen
+        seen.add(partition)
+        side = tally.side
+        _, tally = _fill_empty(problem, theta, tally, state, smallest)
+        theta = problem.penalty.update(tally._replace(side=side), theta)
+        tally = assign(problem, theta, state, tally)
+    return Run(best[0], best[1], history[-1], history, len(history), converged)
 
 
 def rough_partition(

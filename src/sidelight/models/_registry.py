@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from sidelight.models._kmeans.pck import PCKMeans as PCKMeans
     from sidelight.models._kmeans.seeded import ConstrainedKMeans as ConstrainedKMeans
     from sidelight.models._kmeans.seeded import SeededKMeans as SeededKMeans
+    from sidelight.models._kmeans.vqe import CVQE as CVQE
+    from sidelight.models._kmeans.vqe import LCVQE as LCVQE
     from sidelight.models._markov.aggregation import MarkovAggregation as MarkovAggregation
 
 # In the order in which lists show them: by name.
@@ -38,8 +40,10 @@ HOMES = {
     "AnnotatedGaussianMixture": "_gaussian.annotated",
     "BayesianMixture": "_bayesian.mixture",
     "COPKMeans": "_kmeans.cop",
+    "CVQE": "_kmeans.vqe",
     "ConstrainedKMeans": "_kmeans.seeded",
     "DiscriminativeClustering": "_discriminative.clustering",
+    "LCVQE": "_kmeans.vqe",
     "MarkovAggregation": "_markov.aggregation",
     "PCKMeans": "_kmeans.pck",
     "PartitionLevelKMeans": "_kmeans.partition_level",

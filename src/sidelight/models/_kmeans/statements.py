@@ -14,6 +14,15 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
+class PairColumns(NamedTuple):
+    """Pairs of different rows that belong together or not, with weights."""
+
+    i: Ints
+    j: Ints
+    is_must: NDArray[np.bool_]
+    weight: Floats
+
+
 def check_keepable(side: SideInformation, n_clusters: int) -> None:
     """Refuse statements that so many clusters cannot keep."""
     found = side.feasible(n_clusters)
@@ -29,6 +38,74 @@ def refuse_unkeepable(found: Feasibility, n_clusters: int) -> NoReturn:
         advice="Correct the statements (side.conflicts() lists contradictions), or give them to a "
         'model that weighs them: sidelight.models.model_names(contradictions="tolerated").',
     )
+
+
+def given_pairs(side: SideInformation) -> PairColumns:
+    """The stated pairs, each once, and labels as pairs, at most two for each.
+
+    A label ties its row to the next labelled row of its class, and keeps it apart from the next
+    labelled row of another class of its vocabulary; a negative label keeps its row apart from the
+    next labelled row of the class. No row stands for a whole class, so no label harms all others.
+    """
+    said, columns = side.once, side.class_columns
+    pairs = said.take(said.is_pair)
+    labels = said.take(said.is_class & (said.sign > 0))
+    column = columns.find(labels.vocabulary, labels.class_code)
+    by_class = np.lexsort((labels.i, column))
+    together = by_class[:-1], by_class[1:], column[by_class[:-1]] == column[by_class[1:]]
+    group = columns.group[column] if len(columns) else column
+    by_row = np.lexsort((column, labels.i, group))
+    fresh = np.flatnonzero(np.append(True, np.diff(column[by_row]) != 0)[: len(by_row)])
+    following = np.append(fresh, len(by_row))[
+        np.searchsorted(fresh, np.arange(len(by_row)), side="right")
+    ]
+    known = np.flatnonzero(following < len(by_row))
+    one, two = by_row[known], by_row[following[known]]
+    apart = one, two, group[one] == group[two]
+    negative = said.take(said.is_class & (said.sign < 0))
+    key = columns.find(negative.vocabulary, negative.class_code) * side.n_samples + negative.i
+    keys = (column * side.n_samples + labels.i)[by_class]
+    place = np.searchsorted(keys, key)
+    other_class = np.append(keys // side.n_samples, -1)[place] != key // side.n_samples
+    place = np.where(other_class, np.searchsorted(keys, key - negative.i), place)
+    there = np.append(keys // side.n_samples, -1)[place] == key // side.n_samples
+    barred = np.append(labels.i[by_class], -1)[place]
+    found = [PairColumns(pairs.i, pairs.j, pairs.sign > 0, pairs.weight)]
+    for (a, b, chosen), is_must in ((together, True), (apart, False)):
+        chosen = chosen & (labels.i[a] != labels.i[b])
+        i, j = labels.i[a[chosen]], labels.i[b[chosen]]
+        found.append(PairColumns(i, j, np.full(len(i), is_must), labels.weight[a[chosen]]))
+    chosen = there & (barred != negative.i)
+    found.append(
+        PairColumns(
+            negative.i[chosen],
+            barred[chosen],
+            np.zeros(int(chosen.sum()), dtype=bool),
+            negative.weight[chosen],
+        )
+    )
+    return PairColumns(*map(np.concatenate, zip(*found, strict=True)))
+
+
+def closure_pairs(side: SideInformation) -> PairColumns:
+    """Every pair that follows from the statements, of weight 1; quadratic in the labels."""
+    closure = side.closure()
+    order = np.argsort(closure.groups, kind="stable")
+    sizes = closure.sizes
+    start = np.cumsum(sizes) - sizes
+    apart = closure.apart_graph().tocoo()
+    upper = apart.row <= apart.col
+    larger = np.flatnonzero(sizes > 1)
+    g = np.concatenate([larger, apart.row[upper].astype(np.int64)])
+    h = np.concatenate([larger, apart.col[upper].astype(np.int64)])
+    total = sizes[g] * sizes[h]
+    is_must = np.repeat(np.arange(len(g)) < len(larger), total)
+    inside = np.arange(total.sum()) - np.repeat(np.cumsum(total) - total, total)
+    g, h = np.repeat(g, total), np.repeat(h, total)
+    one, two = order[start[g] + inside // sizes[h]], order[start[h] + inside % sizes[h]]
+    kept = (g != h) | (one < two)
+    one, two, is_must = one[kept], two[kept], is_must[kept]
+    return PairColumns(np.minimum(one, two), np.maximum(one, two), is_must, np.ones(len(one)))
 
 
 def group_seeds(side: SideInformation, weight: Any, n_clusters: int) -> tuple[Ints, Ints, Floats]:
