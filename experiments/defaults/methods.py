@@ -104,10 +104,18 @@ METHODS: dict[str, Method] = {
     "LogisticRegression": _classifier(lambda seed: LogisticRegression(max_iter=2000)),
     "SVC": _classifier(lambda seed: SVC(C=10.0)),
     "constraint propagation": Method(constraint_propagation, ANY),
+    "DiscriminativeClustering": ours("DiscriminativeClustering", finds_k=True),
     "PartitionLevelKMeans": ours("PartitionLevelKMeans", takes=("label", "cannot")),
     "AnnotatedGaussianMixture": ours("AnnotatedGaussianMixture"),
     "BayesianMixture": ours("BayesianMixture", finds_k=True, k_is="n_components"),
     "StructuralEntropyClustering": ours("StructuralEntropyClustering", finds_k=True),
     "StructuralEntropyTree": ours("StructuralEntropyTree", finds_k=True),
     "MarkovAggregation": ours("MarkovAggregation", many_classes=False),
+}
+
+# Defaults as they were before they were changed by this comparison.
+BEFORE: dict[str, Method] = {
+    "StructuralEntropyClustering, before": ours(
+        "StructuralEntropyClustering", finds_k=True, affinity="gaussian", price=0.0
+    ),
 }

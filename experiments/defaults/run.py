@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.defaults.development import MANY_CLASSES, SMALL, TABLES, development_table
-from experiments.defaults.methods import METHODS
+from experiments.defaults.methods import BEFORE, METHODS, Method
 from experiments.defaults.ranks import critical_difference, draw_diagrams, mean_ranks
 from experiments.defaults.settings import LABELS, PAIRS, SETTINGS, score, statements
 from experiments.runner import Cell, Experiment, Outcome, Table, seed_of
@@ -28,6 +28,7 @@ Floats = NDArray[np.float64]
 
 DRAWS = 2
 SHORT = ("labels 2 %", "labels 10 %", "half of the classes, 10 %", "n/5 pairs", "n pairs")
+CHANGED = (*SHORT, "labels 10 %, 10 % wrong", "n pairs, 10 % wrong")
 TIMED = ("satimage", "isolet1", "mouse_bladder", "wine")
 OURS = tuple(name for name, method in METHODS.items() if method.ours)
 OTHERS = tuple(name for name in METHODS if name not in OURS)
@@ -44,7 +45,7 @@ def run(cell: Cell) -> Mapping[str, float]:
     data = development_table(cell["dataset"], cell["draw"])
     draw = {name: cell[name] for name in ("dataset", "setting", "draw")}
     side = statements(data.y, SETTINGS[cell["setting"]], seed_of(**draw))
-    method = METHODS[cell["method"]]
+    method = (METHODS | BEFORE)[cell["method"]]
     given = side.only(kind=list(method.takes))
     k = data.n_classes if cell["clusters"] == GIVEN else None
     with warnings.catch_warnings():
@@ -71,11 +72,15 @@ def missing(cell: Cell) -> str | None:
 
 
 def _cells(
-    datasets: Sequence[str], settings: Sequence[str], repeats: int | None, **more: Any
+    datasets: Sequence[str],
+    settings: Sequence[str],
+    repeats: int | None,
+    methods: Mapping[str, Method] = METHODS,
+    **more: Any,
 ) -> list[Cell]:
     draws = range(DRAWS if repeats is None else repeats)
     cells: list[Cell] = []
-    for name, setting, (method, how), draw in product(datasets, settings, METHODS.items(), draws):
+    for name, setting, (method, how), draw in product(datasets, settings, methods.items(), draws):
         if not how.suits(labels=SETTINGS[setting].labels > 0):
             continue
         if name in MANY_CLASSES and not how.many_classes:
@@ -96,6 +101,12 @@ def _given_cells(repeats: int | None) -> list[Cell]:
 
 def _short_cells(repeats: int | None) -> list[Cell]:
     return _cells(SMALL, SHORT, repeats or 1)
+
+
+def _changed_cells(repeats: int | None) -> list[Cell]:
+    changed = {name.removesuffix(", before") for name in BEFORE}
+    after = {name: method for name, method in METHODS.items() if name in (*changed, "KMeans")}
+    return _cells(TABLES, CHANGED, repeats, after | BEFORE)
 
 
 def _timed_cells(repeats: int | None) -> list[Cell]:
@@ -195,12 +206,17 @@ def _wide(
     cells = {(row["method"], row["setting"]): row for row in rows}
     shown = [setting for setting in settings if any(s == setting for _, s in cells)]
     lines = []
-    for method in METHODS:
+    for method in sorted(METHODS | BEFORE, key=_place):
         mine = [cells.get((method, setting)) for setting in shown]
         if any(row is not None for row in mine):
             name = f"**{method}**" if method in OURS else method
             lines.append([name, *("–" if row is None else show(row) for row in mine)])
     return markdown(["method", *shown], lines) if shown and lines else ""
+
+
+def _place(method: str) -> tuple[int, str]:
+    """The order of the methods in tables: a default before its change stands below it."""
+    return list(METHODS).index(method.removesuffix(", before")), method
 
 
 def _failures(scores: Scores) -> str:
@@ -418,6 +434,15 @@ EXPERIMENT = Experiment(
             _timed_cells,
             _render_time,
             serial=True,
+        ),
+        "changes": Table(
+            "Defaults that were changed, and as they were before",
+            (
+                *_PROTOCOL[:3],
+                "Chosen on draw 0, confirmed on draw 1.",
+            ),
+            _changed_cells,
+            _render_means,
         ),
         "short": Table(
             "The version for ten minutes: small tables, five settings, one draw",

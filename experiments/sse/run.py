@@ -119,10 +119,9 @@ def _side(cell: Cell, data: Dataset) -> SideInformation | None:
 def _model(cell: Cell, data: Dataset) -> StructuralEntropyClustering:
     k = len(data.class_names)
     is_rna = cell["dataset"] in CELLS
-    settings: dict[str, Any] = {
-        "affinity": "cosine" if is_rna else "gaussian",
-        "random_state": seed_of(**cell),
-    }
+    settings: dict[str, Any] = {"random_state": seed_of(**cell)}
+    if is_rna:
+        settings["affinity"] = "cosine"
     if cell["method"] in (OURS, OURS_K):
         if cell["method"] == OURS_K:
             settings["n_clusters"] = k

@@ -2,7 +2,7 @@ import pickle
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
@@ -11,7 +11,13 @@ from sidelight import SideInformation, StructuralEntropyClustering
 from sidelight.blocks import threads
 from sidelight.datasets import load
 from sidelight.exceptions import DataError, SideInformationError
-from sidelight.graph import check_graph
+from sidelight.graph import (
+    check_graph,
+    gaussian_weights,
+    local_scales,
+    nearest_neighbors,
+    query_neighbors,
+)
 from sidelight.side import sample_labels, sample_pairs
 
 
@@ -81,18 +87,48 @@ def test_many_constraints_do_not_make_many_clusters_of_digits(shared_data):
 
 @pytest.mark.parametrize("refine", [True, False, "published"])
 @pytest.mark.parametrize("n_clusters", [None, 3])
-def test_objective_is_that_of_the_labels_and_never_rises(refine, n_clusters):
+@pytest.mark.parametrize(
+    ("affinity", "price"), [("gaussian", 0.0), ("gaussian", 0.5), ("local", 0.5)]
+)
+def test_objective_is_that_of_the_labels_and_never_rises(refine, n_clusters, affinity, price):
     X, y = blobs()
     side = sample_pairs(y, 40, accuracy=0.8, random_state=0)
-    model = fitted(X, side, refine=refine, n_clusters=n_clusters, n_neighbors=6)
+    settings = {"refine": refine, "n_clusters": n_clusters, "affinity": affinity, "price": price}
+    model = fitted(X, side, n_neighbors=6, **settings)
     D = ((X[:, None] - X[None]) ** 2).sum(axis=2)
-    S = np.exp(-D / model.bandwidth_**2)
-    off = S[~np.eye(len(S), dtype=bool)]
-    R = oracle.relation(side, S, model.graph_.data.max(), off.min(), 2.0, each=False)
-    expected = oracle.entropy(model.graph_.toarray(), R, model.labels_)
+    if affinity == "local":
+        scale = np.sort(D, axis=1)[:, 6] ** 0.5  # the last of 6 neighbours stands for the 7th
+        S = np.exp(-D / np.outer(scale, scale))
+        lowest = 0.0
+    else:
+        S = np.exp(-D / model.bandwidth_**2)
+        lowest = S[~np.eye(len(S), dtype=bool)].min()
+    R = oracle.relation(side, S, model.graph_.data.max(), lowest, 2.0, each=False)
+    graph = model.graph_.toarray()
+    assert_allclose(graph[graph > 0], S[graph > 0])
+    expected = oracle.entropy(graph, R, model.labels_)
+    share = np.bincount(model.labels_, graph.sum(axis=1)) / graph.sum()
+    expected -= price * (share * np.log2(share)).sum()
     assert model.objective_ == pytest.approx(expected, abs=1e-6)
     assert model.history_[-1] == model.objective_
     assert (np.diff(model.history_) <= 0).all()
+
+
+def test_a_price_of_clusters_makes_fewer_of_them():
+    X, _ = blobs(300, 4, apart=2.0)
+    found = [fitted(X, price=price).n_clusters_ for price in (0.0, 0.25, 0.5, 1.5)]
+    assert found == sorted(found, reverse=True)
+    assert found[0] > 2 * 4
+    assert found[-1] == 1
+
+
+def test_a_dense_and_a_sparse_cluster_are_both_found_by_local_scales():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(0, 0.05, (100, 2)), rng.normal([7, 0], 1.5, (100, 2))])
+    model = fitted(X, n_clusters=2)
+    assert adjusted_rand_score(np.repeat([0, 1], 100), model.labels_) > 0.9
+    volume = model.graph_.sum(axis=1)
+    assert 0.4 < volume[:100].sum() / volume.sum() < 0.6
 
 
 def test_weights_and_annotators_count():
@@ -109,10 +145,10 @@ def test_weights_and_annotators_count():
 
 def test_statements_of_all_kinds_are_used_together():
     X, y = blobs(200, 4, apart=1.5)
-    plain = adjusted_rand_score(y, fitted(X, n_clusters=4).labels_)
+    plain = adjusted_rand_score(y, fitted(X, n_clusters=4, price=0.0).labels_)
     side = sample_pairs(y, n_must=60, n_cannot=60, random_state=0)
     side = side + sample_labels(y, 40, n_negative=40, random_state=0)
-    helped = fitted(X, side, n_clusters=4)
+    helped = fitted(X, side, n_clusters=4, price=0.0)
     assert adjusted_rand_score(y, helped.labels_) > plain + 0.1
     assert set(y) <= set(helped.cluster_names_)
 
@@ -164,23 +200,28 @@ def test_new_rows_go_where_their_neighbours_are():
     assert 0 <= far[0] < model.n_clusters_
 
 
-def test_fitted_rows_are_predicted_as_fitted_with_cosine_too():
+def test_fitted_rows_are_predicted_as_fitted_with_any_affinity():
     X, _ = blobs(100)
-    for affinity in ("gaussian", "cosine"):
+    for affinity in ("gaussian", "cosine", "local"):
         model = fitted(X, affinity=affinity)
         assert_array_equal(model.predict(X), model.labels_)
 
 
-def test_prediction_minimises_the_rise_of_the_objective():
+@pytest.mark.parametrize(("affinity", "price"), [("gaussian", 0.0), ("local", 0.3)])
+def test_prediction_minimises_the_rise_of_the_objective(affinity, price):
     X, _ = blobs(80, 3, apart=2.0)
-    model = fitted(X, n_neighbors=6)
+    model = fitted(X, n_neighbors=6, affinity=affinity, price=price)
+    assert model.n_clusters_ > 2
     new = np.random.default_rng(1).normal(size=(20, 3))
-    from sidelight.graph import gaussian_weights, query_neighbors
-
     found = query_neighbors(new, X, 6)
+    scales = local_scales(nearest_neighbors(X, 6))
     for row, label in enumerate(model.predict(new)):
         part = slice(found.indptr[row], found.indptr[row + 1])
-        w = gaussian_weights(found.distances[part], model.bandwidth_)
+        if affinity == "local":
+            own = found.distances[part].max()  # the last of 6 neighbours stands for the 7th
+            w = np.exp(-(found.distances[part] ** 2) / own / scales[found.indices[part]])
+        else:
+            w = gaussian_weights(found.distances[part], model.bandwidth_)
         rises = {}
         for k in set(model.labels_[found.indices[part]]):
             shared = w[model.labels_[found.indices[part]] == k].sum()
@@ -190,7 +231,7 @@ def test_prediction_minimises_the_rise_of_the_objective():
             total = model.graph_.sum()
 
             def f(v, c, total=total):
-                return v * np.log2(v) - c * np.log2(v / total)
+                return v * np.log2(v) - (c + price * v) * np.log2(v / total)
 
             rises[k] = f(volume + w.sum(), cut + w.sum() - 2 * shared) - f(volume, cut)
         assert label == min(rises, key=rises.get)
@@ -211,7 +252,12 @@ def test_precomputed_similarities_give_the_same_clusters_and_predict():
 
 def test_sparse_dense_and_single_precision_agree():
     X = np.maximum(blobs(150, apart=3.0)[0], 0)
-    for parameters in ({"affinity": "cosine"}, {"scaling": "min-max"}, {}):
+    for parameters in (
+        {"affinity": "cosine"},
+        {"affinity": "gaussian"},
+        {"scaling": "min-max"},
+        {},
+    ):
         one = fitted(X, **parameters)
         two = fitted(sparse.csr_array(X), **parameters)
         assert_array_equal(one.labels_, two.labels_)
@@ -348,7 +394,7 @@ def test_disconnected_data_stay_apart_unless_must_links_join_them():
 
 def test_a_bandwidth_far_too_small_is_told_with_the_scale_of_the_data():
     with pytest.warns(UserWarning, match=r"bandwidth=1e-05 .*1 to 5 apart .*'auto'"):
-        model = fitted(np.arange(6.0)[:, None], bandwidth=1e-5)
+        model = fitted(np.arange(6.0)[:, None], affinity="gaussian", bandwidth=1e-5)
     assert model.n_clusters_ == 6
 
 

@@ -164,7 +164,7 @@ def test_the_objective_of_a_cut_is_that_of_the_definition_on_every_level(seed):
     flat = np.append(len(W) + labels, np.full(labels.max() + 1, len(W) + labels.max() + 1))
     modules = np.arange(len(W), len(flat))
     expected = oracle.judged(W, pull, np.append(flat, -1).tolist(), modules.tolist(), 0.7)
-    level = trees.priced(data, 0.7)
+    level = search.priced(data, 0.7)
     assert search.objective(level, labels) == pytest.approx(expected, abs=1e-9)
     upper = search.aggregate(level, labels)
     assert search.objective(upper, np.arange(upper.n_nodes)) == pytest.approx(expected, abs=1e-9)
@@ -183,7 +183,7 @@ def test_nodes_in_another_order_are_pulled_as_before(seed):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_gains_of_moves_and_mergers_that_statements_pull_are_those_of_the_objective(seed):
     data, W, _ = pulled_problem(seed, connected=True)
-    level = trees.priced(data, 0.3)
+    level = search.priced(data, 0.3)
     labels = search.renumbered(np.random.default_rng(seed).integers(5, size=len(W)))
     moved = search.move(level, labels)
     assert moved.history[-1] == pytest.approx(search.objective(level, moved.labels), abs=1e-9)
@@ -202,7 +202,7 @@ def test_a_priced_cut_adds_the_entropy_of_the_modules_to_the_objective(seed):
     labels = search.renumbered(np.random.default_rng(seed).integers(4, size=level.n_nodes))
     share = np.bincount(labels, level.volume) / level.total
     plain = search.objective(level, labels)
-    priced = search.objective(trees.priced(level, 0.7), labels)
+    priced = search.objective(search.priced(level, 0.7), labels)
     assert priced - plain == pytest.approx(-0.7 * (share * np.log2(share)).sum(), abs=1e-9)
 
 
@@ -210,7 +210,7 @@ def test_a_priced_cut_adds_the_entropy_of_the_modules_to_the_objective(seed):
 def test_settling_never_raises_the_objective_and_leaves_no_single_row(seed):
     data, W, _ = pulled_problem(seed)
     nodes = trees.judged(trees.stretch(data, data.volume)[0], data)
-    level = trees.priced(data, 0.5)
+    level = search.priced(data, 0.5)
     start = trees.clusters_of(nodes, trees.modules_below_root(nodes, 0.0))
     improved = search.improve(level, start, np.arange(len(W)), may_open=False).labels
     assert search.objective(level, improved) <= search.objective(level, start) + 1e-12
@@ -223,7 +223,7 @@ def test_settling_never_raises_the_objective_and_leaves_no_single_row(seed):
 def test_of_several_starts_the_cheapest_end_counts(seed):
     data, W, _ = pulled_problem(seed, connected=True)
     nodes = trees.judged(trees.stretch(data, data.volume)[0], data)
-    level, blocks = trees.priced(data, 0.6), np.arange(len(W))
+    level, blocks = search.priced(data, 0.6), np.arange(len(W))
     best = search.objective(level, trees.cheapest(nodes, data, 0.6, blocks))
     for price in (0.6, 0.8, 0.45, 0.3):
         start = trees.clusters_of(nodes, trees.modules_below_root(nodes, price))

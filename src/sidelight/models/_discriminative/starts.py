@@ -34,7 +34,7 @@ def starting_partitions(
     for name in ("StructuralEntropyClustering", "StructuralEntropyTree"):
         if quick and not (some_unnamed and not found):
             continue
-        other = find_model(name)(n_clusters, random_state=seed)
+        other = find_model(name)(n_clusters, random_state=seed, **_SETTINGS.get(name, {}))
         found.append(in_columns(fitted_labels(other, X, side), votes, n_clusters))
     settings: dict[str, Any] = {"side_weight": 1e3, "random_state": seed}
     if some_unnamed:  # clusters that nobody named start from another partition
@@ -50,6 +50,12 @@ def number_found(X: NDArray[Any], side: SideInformation, n_named: int, seed: int
     """The number of clusters where nobody gave one: what StructuralEntropyTree finds."""
     labels = fitted_labels(find_model("StructuralEntropyTree")(random_state=seed), X, side)
     return max(n_named, int(labels.max()) + 1, min(2, len(X)))
+
+
+# The committee was measured with starts of these weights.
+_SETTINGS: dict[str, dict[str, Any]] = {
+    "StructuralEntropyClustering": {"affinity": "gaussian", "price": 0.0}
+}
 
 
 def fitted_labels(other: Any, X: NDArray[Any], side: SideInformation) -> Ints:

@@ -36,16 +36,17 @@ class Insertion(NamedTuple):
     cut: Floats
     total: float
     floor: float
+    price: float  # that the cuts hold
 
     @classmethod
-    def into(cls, level: search.Level, modules: search.Modules) -> "Insertion":
-        """The modules of a level."""
-        return cls(modules.volume, modules.cut, level.total, level.floor)
+    def into(cls, level: search.Level, modules: search.Modules, price: float = 0.0) -> "Insertion":
+        """The modules of a level whose cuts hold a price."""
+        return cls(modules.volume, modules.cut, level.total, level.floor, price)
 
     def rise(self, module: Ints, degree: Floats, shared: Floats) -> Floats:
         """What the objective rises by if a row of some degree joins a module."""
         volume, cut = self.volume[module], self.cut[module]
-        new = self._cost(volume + degree, cut + degree - 2 * shared)
+        new = self._cost(volume + degree, cut + (1 + self.price) * degree - 2 * shared)
         rise: Floats = new - self._cost(volume, cut)
         return rise
 

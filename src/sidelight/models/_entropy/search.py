@@ -187,6 +187,11 @@ class Modules(NamedTuple):
     size: Ints
 
 
+def priced(level: Level, price: float) -> Level:
+    """The level whose cuts hold the price, so that its objective is L + price H."""
+    return level._replace(cut=level.cut + price * level.volume)
+
+
 def modules_of(level: Level, labels: Ints, n_modules: int | None = None) -> Modules:
     """The modules, summed from scratch."""
     n_modules = level.n_nodes if n_modules is None else n_modules

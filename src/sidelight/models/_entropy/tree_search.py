@@ -13,7 +13,7 @@ same as a larger cut,
 
     H(data) + price H(modules) = - sum ... - sum_X (g_X + price V_X) / V log2(V_X / V),
 
-and so every operation of `search` minimises it on a level whose cuts are `priced`.
+and so every operation of `search` minimises it on a level whose cuts are `search.priced`.
 
 In L itself a cannot-link is a negative weight g'_X, which counts the more the smaller its module
 is, without end; and the pairs that follow from m statements are m² where these chain. So L has its
@@ -258,11 +258,6 @@ def restrict(nodes: Nodes, kept: Bools) -> Nodes:
 # Clusters
 
 
-def priced(level: Level, price: float) -> Level:
-    """The level whose cuts hold the price, so that its objective is L + price H."""
-    return level._replace(cut=level.cut + price * level.volume)
-
-
 def clusters_of(nodes: Nodes, chosen: Bools) -> Ints:
     """The partition into chosen nodes, numbered by first row."""
     return search.renumbered(nodes.at_or_above(chosen))
@@ -274,7 +269,7 @@ def cheapest(nodes: Nodes, data: Level, price: float, blocks: Ints) -> Ints:
     A coarse cut may have joined what a finer one could have joined better, and a fine one may end
     where no single merger gains: J decides.
     """
-    level = priced(data, price)
+    level = search.priced(data, price)
     starts = [modules_below_root(nodes, p) for p in _around(price)]
     if starts[0][-1]:
         # Statements may tie what no edge joins, and then no node but the root holds it all.
@@ -326,7 +321,7 @@ def exactly(nodes: Nodes, data: Level, n_wanted: int, blocks: Ints | None = None
     starts = [clusters_of(nodes, modules_below_root(nodes, p)) for p in prices]
     starts = [_absorbed(data, x, np.bincount(x, data.volume) < smallest) for x in starts]
     starts = [x for x in starts if x.max() + 1 >= n_wanted]  # at lower prices more are small
-    for level in (priced(data, max(price, 0.0)), data):
+    for level in (search.priced(data, max(price, 0.0)), data):
         found = [search.merge_down(level, start, n_wanted) for start in starts]
         if blocks is not None:
             found = [search.improve(level, x, blocks, fixed=True).labels for x in found]
