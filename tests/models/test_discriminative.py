@@ -262,3 +262,16 @@ def test_sparse_rows_of_many_columns_are_projected():
     model = DiscriminativeClustering(3, random_state=0).fit(sparse.csr_array(X * 1.0), partial)
     assert adjusted_rand_score(y, model.labels_) > 0.9
     assert_array_equal(model.predict(sparse.csr_array(X * 1.0)), model.labels_)
+
+
+def test_rows_on_dask_give_the_same_clusters():
+    dask = pytest.importorskip("dask.array")
+    X, y = nuisance(200)
+    partial = np.where(np.arange(200) < 40, y, -1)
+    here = DiscriminativeClustering(3, random_state=0).fit(X, partial)
+    lazy = dask.from_array(X, chunks=(80, 8))
+    there = DiscriminativeClustering(3, random_state=0).fit(lazy, partial)
+    assert_array_equal(np.asarray(there.labels_), here.labels_)
+    assert_array_equal(there.predict(lazy).compute(), here.labels_)
+    assert_allclose(there.predict_proba(lazy).compute(), here.predict_proba(X), atol=1e-8)
+    assert_allclose(there.statement_error_, here.statement_error_, atol=1e-8)
