@@ -194,6 +194,16 @@ def test_a_poor_annotator_is_found_out():
     assert adjusted_rand_score(y[rest], model.labels_[rest]) > 0.8
 
 
+def test_statements_without_annotator_are_one_annotator_more():
+    X, y = nuisance(120)
+    rows = np.arange(120)
+    side = SideInformation.from_labels(np.where(rows < 30, y, -1), annotator="ann")
+    side += SideInformation.from_labels(np.where((rows >= 30) & (rows < 60), y, -1))
+    model = DiscriminativeClustering(3, random_state=0).fit(X, side=side)
+    assert set(model.annotator_accuracy_) == {"ann", None}
+    assert min(model.annotator_accuracy_.values()) > 0.8
+
+
 def test_given_accuracies_are_used_and_told():
     X, _, side, _ = two_annotators(120)
     model = DiscriminativeClustering(3, accuracy={"ann": 0.97, "bob": 0.4}, random_state=0)

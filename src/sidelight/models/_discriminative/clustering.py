@@ -266,7 +266,8 @@ class DiscriminativeClustering(SideClusterer):
         self._projection = fit_projection(sample, seed) if sparse.issparse(sample) else None
         X = sample if self._projection is None else self._projection(sample)
         inside, about = _about(side, chosen)
-        rates, who = Rates.given(side, self.accuracy), side.statements.annotator
+        rates = Rates.given(side, self.accuracy)
+        who = side.statements.annotator % len(rates.error)  # nobody, -1, is the last
 
         def learn(use: NDArray[np.bool_]) -> Learned:
             if self._projection is None:
