@@ -204,6 +204,15 @@ def test_statements_without_annotator_are_one_annotator_more():
     assert min(model.annotator_accuracy_.values()) > 0.8
 
 
+def test_the_only_label_of_a_class_is_not_called_wrong_for_want_of_others():
+    X, y, side, _ = two_annotators()
+    lone = np.flatnonzero((y == 2) & ~np.isin(np.arange(len(y)), side.statements.i))[:1]
+    kept = side.where(side.statements.class_code < 2)
+    label = SideInformation.from_columns("label", lone, class_=2, n_samples=len(y), annotator="ann")
+    model = DiscriminativeClustering(3, random_state=0).fit(X, side=kept + label)
+    assert model.statement_error_[-1] < 0.5
+
+
 def test_given_accuracies_are_used_and_told():
     X, _, side, _ = two_annotators(120)
     model = DiscriminativeClustering(3, accuracy={"ann": 0.97, "bob": 0.4}, random_state=0)
