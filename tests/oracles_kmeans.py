@@ -1,6 +1,7 @@
 """Slow, obvious versions of the k-means models: objectives as their pages write them."""
 
 from itertools import combinations, permutations
+from math import log
 
 from oracles import related_rows
 from sidelight.side import CANNOT, LABEL, MUST, NOT_LABEL
@@ -106,3 +107,26 @@ def lcvqe_placement(X, centers, labels, i, j, is_must, slip=False):
     order = sorted(range(len(centers)), key=lambda k: d[far][k])
     near = order[1] if slip else next(k for k in order if k != a)
     return (near, a) if far == 0 else (a, near)
+
+
+def mpck_objective(X, centers, metrics, labels, must, cannot, weight=None):
+    """J of MPCK-means with diagonal metrics; must, cannot: (i, j, weight)."""
+
+    def norm(x, y, a):
+        return sum(c * (p - q) ** 2 for p, q, c in zip(x, y, a, strict=True))
+
+    weight = [1.0] * len(X) if weight is None else weight
+    low = [min(column) for column in zip(*X, strict=True)]
+    high = [max(column) for column in zip(*X, strict=True)]
+    total = 0.0
+    for x, k, v in zip(X, labels, weight, strict=True):
+        total += v * (norm(x, centers[k], metrics[k]) - sum(log(a) for a in metrics[k]))
+    for i, j, w in must:
+        if labels[i] != labels[j]:
+            total += w / 2 * norm(X[i], X[j], metrics[labels[i]])
+            total += w / 2 * norm(X[i], X[j], metrics[labels[j]])
+    for i, j, w in cannot:
+        k = labels[i]
+        if k == labels[j]:
+            total += w * (norm(low, high, metrics[k]) - norm(X[i], X[j], metrics[k]))
+    return total

@@ -23,6 +23,7 @@ from sidelight import (
     COPKMeans,
     DiscriminativeClustering,
     MarkovAggregation,
+    MPCKMeans,
     PartitionLevelKMeans,
     PCKMeans,
     SeededKMeans,
@@ -49,6 +50,7 @@ MODELS = [
     COPKMeans(3),
     LCVQE(3),
     CVQE(3),
+    MPCKMeans(3),
 ]
 _SPARSE = "it takes an estimator with predict_proba and sparse X for a classifier: multi_class"
 _CLASSES = "its y has more classes than clusters, and labels that hold need a cluster per class"

@@ -30,6 +30,7 @@ MODELS = {
     "COPKMeans": {"n_clusters": K},
     "LCVQE": {"n_clusters": K},
     "CVQE": {"n_clusters": K},
+    "MPCKMeans": {"n_clusters": K},
     "BayesianMixture": {},
     "DiscriminativeClustering": {},
     "AnnotatedGaussianMixture": {"n_clusters": K},

@@ -74,3 +74,40 @@ def icm_groups(
             n_moves += 1
         table[g, own] += 1.0
     return change, n_moves
+
+
+@jit
+def icm_metric(unary, partner, pair, weight, span, apart, box, order, tolerance, labels):
+    """``icm_sweep`` with prices that depend on distances, in the metric of each cluster.
+
+    Pair p of rows that are apart[p, k] in the metric of cluster k costs, if its weight w is above 0
+    and the rows are in clusters h and k, w (apart[p, h] + apart[p, k]) / 2, and if it is below 0
+    and both are in k, -w (box[k] - apart[p, k]). pair[t] is the number of entry t. labels: IN/OUT.
+    """
+    n_clusters = unary.shape[1]
+    cost = np.empty(n_clusters)
+    change = 0.0
+    n_moves = 0
+    for i in order:
+        for k in range(n_clusters):
+            cost[k] = unary[i, k]
+        for t in range(span[i], span[i + 1]):
+            p, h, w = pair[t], labels[partner[t]], weight[t]
+            if partner[t] == i:
+                continue
+            if w < 0.0:
+                cost[h] -= w * (box[h] - apart[p, h])
+                continue
+            for k in range(n_clusters):
+                if k != h:
+                    cost[k] += 0.5 * w * (apart[p, h] + apart[p, k])
+        own = labels[i]
+        best = 0
+        for k in range(1, n_clusters):
+            if cost[k] < cost[best]:
+                best = k
+        if cost[best] < cost[own] - tolerance:
+            change += cost[best] - cost[own]
+            labels[i] = best
+            n_moves += 1
+    return change, n_moves

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from sidelight.blocks import Blocks
 from sidelight.exceptions import SideInformationError
-from sidelight.side import CANNOT, Feasibility, SideInformation
+from sidelight.side import CANNOT, LABEL, Feasibility, SideInformation
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -114,7 +114,7 @@ def group_seeds(side: SideInformation, weight: Any, n_clusters: int) -> tuple[In
     A wrong must-link may tie two classes: labelled rows are grouped by their class all the same.
     Where groups are fewer than clusters, the first row apart from all of them is one more.
     """
-    closure, class_of = side.closure(), side.leading_labels
+    closure, class_of = side.closure(), _heaviest_labels(side)
     tied = np.flatnonzero((closure.sizes[closure.groups] > 1) | (class_of >= 0))
     one_class = _class_of_groups(closure.groups, class_of, closure.n_groups)[closure.groups[tied]]
     class_of = np.where(class_of[tied] >= 0, class_of[tied], one_class)
@@ -136,6 +136,19 @@ def group_seeds(side: SideInformation, weight: Any, n_clusters: int) -> tuple[In
         order = np.argsort(row, kind="stable")
         row, seed, mass = row[order], seed[order], mass[order]
     return row, seed, mass
+
+
+def _heaviest_labels(side: SideInformation) -> Ints:
+    """For each row the class of its heaviest label, the lowest of equals; −1 without one.
+
+    Of the leading vocabulary, each label once: who repeats a label does not move the start.
+    """
+    said = side.once
+    said = said.take((said.kind == LABEL) & (said.vocabulary == side.leading_vocabulary))
+    said = said.take(np.lexsort((-said.class_code, said.weight)))  # the last one stays
+    labels = np.full(side.n_samples, -1, dtype=np.int64)
+    labels[said.i] = said.class_code
+    return labels
 
 
 def _class_of_groups(groups: Ints, class_of: Ints, n_groups: int) -> Ints:
