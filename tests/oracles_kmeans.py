@@ -1,7 +1,7 @@
 """Slow, obvious versions of the k-means models: objectives as their pages write them."""
 
 from itertools import combinations, permutations
-from math import log
+from math import log, sqrt
 
 from oracles import related_rows
 from sidelight.side import CANNOT, LABEL, MUST, NOT_LABEL
@@ -129,4 +129,41 @@ def mpck_objective(X, centers, metrics, labels, must, cannot, weight=None):
         k = labels[i]
         if k == labels[j]:
             total += w * (norm(low, high, metrics[k]) - norm(X[i], X[j], metrics[k]))
+    return total
+
+
+def distortion(kind, x, m, columns):
+    """D(x, m) of HMRF-k-means."""
+    terms = list(zip(x, m, columns, strict=True))
+    if kind == "euclidean":
+        return sum(a * (p - q) ** 2 for p, q, a in terms)
+    if kind == "kl":
+        return sum(a * ((p * log(p / q) if p > 0 else 0.0) - p + q) for p, q, a in terms)
+    inner = sum(a * p * q for p, q, a in terms)
+    lengths = sum(a * p * p for p, _, a in terms) * sum(a * q * q for _, q, a in terms)
+    return 1.0 - inner / sqrt(lengths)
+
+
+def pair_distortion(kind, x, y, columns):
+    """phi of two rows; the divergence is that of both from their mean."""
+    if kind != "kl":
+        return distortion(kind, x, y, columns)
+    middle = [max((p + q) / 2, 1e-300) for p, q in zip(x, y, strict=True)]
+    return distortion(kind, x, middle, columns) + distortion(kind, y, middle, columns)
+
+
+def hmrf_objective(kind, X, centers, columns, labels, must, cannot, learned):
+    """J of HMRF-k-means; must, cannot: (i, j, weight)."""
+    low = [min(column) for column in zip(*X, strict=True)]
+    high = [max(column) for column in zip(*X, strict=True)]
+    most = 2.0 if kind == "cosine" else pair_distortion(kind, low, high, columns)
+    total = sum(distortion(kind, x, centers[k], columns) for x, k in zip(X, labels, strict=True))
+    for i, j, w in must:
+        if labels[i] != labels[j]:
+            total += w * pair_distortion(kind, X[i], X[j], columns)
+    for i, j, w in cannot:
+        if labels[i] == labels[j]:
+            total += w * (most - pair_distortion(kind, X[i], X[j], columns))
+    if learned and kind != "cosine":
+        total -= len(X) * sum(log(a) for a in columns)
     return total

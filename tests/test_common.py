@@ -22,6 +22,7 @@ from sidelight import (
     ConstrainedKMeans,
     COPKMeans,
     DiscriminativeClustering,
+    HMRFKMeans,
     MarkovAggregation,
     MPCKMeans,
     PartitionLevelKMeans,
@@ -51,6 +52,7 @@ MODELS = [
     LCVQE(3),
     CVQE(3),
     MPCKMeans(3),
+    HMRFKMeans(3),
 ]
 _SPARSE = "it takes an estimator with predict_proba and sparse X for a classifier: multi_class"
 _CLASSES = "its y has more classes than clusters, and labels that hold need a cluster per class"

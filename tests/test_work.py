@@ -31,6 +31,7 @@ MODELS = {
     "LCVQE": {"n_clusters": K},
     "CVQE": {"n_clusters": K},
     "MPCKMeans": {"n_clusters": K},
+    "HMRFKMeans": {"n_clusters": K},
     "BayesianMixture": {},
     "DiscriminativeClustering": {},
     "AnnotatedGaussianMixture": {"n_clusters": K},

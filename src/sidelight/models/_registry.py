@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         AnnotatedGaussianMixture as AnnotatedGaussianMixture,
     )
     from sidelight.models._kmeans.cop import COPKMeans as COPKMeans
+    from sidelight.models._kmeans.hmrf import HMRFKMeans as HMRFKMeans
     from sidelight.models._kmeans.mpck import MPCKMeans as MPCKMeans
     from sidelight.models._kmeans.partition_level import (
         PartitionLevelKMeans as PartitionLevelKMeans,
@@ -44,6 +45,7 @@ HOMES = {
     "CVQE": "_kmeans.vqe",
     "ConstrainedKMeans": "_kmeans.seeded",
     "DiscriminativeClustering": "_discriminative.clustering",
+    "HMRFKMeans": "_kmeans.hmrf",
     "LCVQE": "_kmeans.vqe",
     "MPCKMeans": "_kmeans.mpck",
     "MarkovAggregation": "_markov.aggregation",

@@ -153,7 +153,7 @@ class MPCKMeans(CenterModel):
 
     def _seeds(self, given: Given) -> tuple[Seeds, Seeds]:
         by_label = label_seeds(given.side, given.weight, given.n_clusters)
-        return _far_groups(given), by_label
+        return far_groups(given), by_label
 
     def _describe(self, run: Run, naming: Naming, problem: Problem) -> Run:
         self.metrics_ = run.theta.side[naming.order]
@@ -194,7 +194,7 @@ def _predict_block(block: Block, at: Place, labels: NDArray[np.int32]) -> tuple[
     return (0,)
 
 
-def _far_groups(given: Given) -> Seeds:
+def far_groups(given: Given) -> Seeds:
     """Groups that are tied: the largest one, then always the farthest, weighted by size."""
     row, group, weight = group_seeds(given.side, given.weight, given.rows.n_samples)
     if not len(row):

@@ -1,0 +1,230 @@
+"""K-means in a hidden Markov random field.   S. Basu, M. Bilenko and R. Mooney, "A probabilistic
+framework for semi-supervised clustering", KDD 2004.
+
+Minimises  J = sum_i D(x_i, m_z(i)) + w sum_M w_ij phi(x_i, x_j) [z_i != z_j]
+               + w sum_C w_ij (phi_max - phi(x_i, x_j)) [z_i = z_j]
+with D = phi one of three distortions, each with a weight a_d for every column (distortions.py).
+
+Departures from the paper:
+- log Z is dropped, as in the paper's algorithm. Where weights of columns are learned and phi is
+  linear in them, -sum_i sum_d log a_d stands for it, as in MPCK-means, and the best weights have a
+  closed form. For the cosine they are gradient steps that are taken only where J falls.
+- phi_max comes from the box of the data, and is 2 for the cosine.
+- A label is two pairs: its row belongs with the next labelled row of its class, and not with the
+  next one of another class.
+- Labels of the previous pass stay in force while a row is decided again, so that J never rises.
+"""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight._validation import Interval, Real, StrOptions
+from sidelight.blocks import Block, Blocks, CSRRows
+from sidelight.exceptions import DataError
+from sidelight.models._kmeans.distortions import (
+    DISTORTIONS,
+    Bounds,
+    SquaredEuclidean,
+    check_rows,
+)
+from sidelight.models._kmeans.family import CenterModel, Given, Seeds
+from sidelight.models._kmeans.field import Field, fit_field
+from sidelight.models._kmeans.mpck import far_groups
+from sidelight.models._kmeans.seeded import label_seeds
+from sidelight.models._lloyd import Problem, Run, Theta
+from sidelight.models._naming import Naming
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class HMRFKMeans(CenterModel):
+    """K-means with a distortion of your choice, in which broken statements cost distances.
+
+    Squared distances for measurements, the Kullback-Leibler divergence for counts and shares, the
+    cosine for texts. A broken must-link costs the distance of its rows, a broken cannot-link what
+    is missing to the largest distance.
+
+    Parameters
+    ----------
+    n_clusters : int, optional
+        The number of clusters; by default the number of labelled classes.
+    distortion : {"euclidean", "kl", "cosine"}, default="euclidean"
+        Squared distance, generalised Kullback-Leibler divergence (no value below 0), or 1 minus
+        the cosine (no row of zeros).
+    side_weight : float, default=1.0
+        The price of a broken statement, as a multiple of the distortion.
+    learn_metric : bool, default=False
+        Whether columns get weights.
+    init : {"seeded", "k-means++", "random"}, array, or fitted model, default="seeded"
+        Where to start. "seeded": the first time from the means of groups of rows that must-links
+        and labels tie, each far from the others and large, then from the means of the labelled
+        classes; k-means++ for the remaining clusters. An array of shape (n_clusters, n_features)
+        gives centres, one of shape (n_samples,) cluster numbers (−1 is unknown), and a fitted model
+        its centres.
+    n_init : int, default=10
+        The number of starts, of which the best by J is kept; a start that is given is tried once.
+    max_iter : int, default=300
+        The limit on the iterations of one start.
+    random_state : int, Generator or RandomState, optional
+        Source of the starts, and of the order in which rows with pairs are decided.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row.
+    cluster_names_ : ndarray of shape (n_clusters_,)
+        Names of the clusters: the given classes first, then new names.
+    n_clusters_ : int
+        The number of clusters found.
+    cluster_centers_ : ndarray of shape (n_clusters_, n_features)
+        The centres; for the cosine mean directions.
+    column_weights_ : ndarray of shape (n_features,)
+        The weights a_d; ones unless ``learn_metric``.
+    objective_ : float
+        J of ``labels_``, ``cluster_centers_`` and ``column_weights_``.
+    history_ : ndarray of shape (n_iter_,)
+        J after each iteration of the best start; it never rises.
+    n_iter_ : int
+        Iterations of the best start.
+    result_ : ClusterResult
+        All of this, with the broken statements and where it came from.
+
+    Notes
+    -----
+    The divergence of two rows is that of both from their mean, which is symmetric. With
+    ``learn_metric`` J has -sum_i sum_d log a_d in addition, but for the cosine, whose weights have
+    a mean of 1.
+
+    References
+    ----------
+    S. Basu, M. Bilenko and R. Mooney. A probabilistic framework for semi-supervised clustering. KDD
+    2004, 59-68.
+
+    Examples
+    --------
+    Directions, not lengths:
+
+    >>> import numpy as np
+    >>> from sidelight import HMRFKMeans, SideInformation
+    >>> X = np.array([[1.0, 0.1], [9.0, 1.0], [0.1, 1.0], [0.5, 8.0]])
+    >>> HMRFKMeans(2, distortion="cosine", random_state=0).fit_predict(X).tolist()
+    [0, 0, 1, 1]
+    >>> side = SideInformation.from_pairs(must=[(1, 2)], n_samples=4)
+    >>> model = HMRFKMeans(2, distortion="cosine", side_weight=10, random_state=0)
+    >>> model.fit(X, side=side).result_.violated.tolist()
+    [False]
+    """
+
+    accepts = ("must", "cannot", "label", "not_label")
+    weight_unit = "distortions of a pair"
+    takes_sparse = False
+    on_dask = False
+    repetition = "ignored"
+    contradictions = "tolerated"
+    scales = "An iteration takes n d K, and K per statement."
+    _published: ClassVar[dict[str, Any]] = {"n_init": 1, "learn_metric": True}
+    _loop = staticmethod(fit_field)
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **CenterModel._parameter_constraints,
+        "distortion": [StrOptions(set(DISTORTIONS))],
+        "side_weight": [Interval(Real, 0, None, closed="left")],
+        "learn_metric": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int | None = None,
+        *,
+        distortion: str = "euclidean",
+        side_weight: float = 1.0,
+        learn_metric: bool = False,
+        init: Any = "seeded",
+        n_init: int = 10,
+        max_iter: int = 300,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.distortion = distortion
+        self.side_weight = side_weight
+        self.learn_metric = learn_metric
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _penalty(self, given: Given) -> Field:
+        if isinstance(given.rows.block(0).X, CSRRows):
+            raise DataError(
+                "X is a sparse matrix, and HMRFKMeans takes dense data only; give X.toarray(), or "
+                "use PCKMeans, which takes sparse data."
+            )
+        low, high = given.rows.sum(_box, None)
+        bounds = Bounds(np.min(low, axis=0), np.max(high, axis=0), given.mean)
+        distortion = DISTORTIONS[self.distortion](bounds)
+        self._distortion = distortion
+        given.rows.sum(_check_block, (distortion, self.distortion))
+        return Field(given, distortion, self.side_weight, self.learn_metric)
+
+    def _seeds(self, given: Given) -> tuple[Seeds, Seeds]:
+        return far_groups(given), label_seeds(given.side, given.weight, given.n_clusters)
+
+    def _describe(self, run: Run, naming: Naming, problem: Problem) -> Run:
+        self.column_weights_ = run.theta.side
+        return run
+
+    def _predict(self, rows: Blocks) -> NDArray[np.int32]:
+        labels = rows.column(0, np.int32)
+        theta = Theta(self.cluster_centers_, self.column_weights_)
+        rows.sum(_predict_block, (self._distortion, self.distortion, theta), labels)
+        return np.asarray(labels)
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """The distortions of each row of X from the centres.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_samples, n_features)
+            New data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_clusters_)
+        """
+        rows = self._new_rows(X)
+        out = np.empty((rows.n_samples, self.n_clusters_))
+        theta = Theta(self.cluster_centers_, self.column_weights_)
+        rows.sum(_transform_block, (self._distortion, self.distortion, theta), out)
+        return out.astype(rows.block(0).X.dtype, copy=False)  # type: ignore[union-attr]
+
+
+def _box(block: Block, _: None) -> tuple[list[Floats], list[Floats]]:
+    X = np.asarray(block.X, dtype=np.float64)
+    return [X.min(axis=0)], [X.max(axis=0)]
+
+
+def _check_block(block: Block, how: tuple[SquaredEuclidean, str]) -> tuple[int]:
+    check_rows(how[0], np.asarray(block.X), how[1])
+    return (0,)
+
+
+def _predict_block(
+    block: Block, how: tuple[SquaredEuclidean, str, Theta], labels: NDArray[np.int32]
+) -> tuple[int]:
+    distortion, name, theta = how
+    X = np.asarray(block.X, dtype=np.float64)
+    check_rows(distortion, X, name)
+    labels[:] = distortion.costs(X, theta.centers, theta.side).argmin(axis=1)
+    return (0,)
+
+
+def _transform_block(
+    block: Block, how: tuple[SquaredEuclidean, str, Theta], out: Floats
+) -> tuple[int]:
+    distortion, name, theta = how
+    X = np.asarray(block.X, dtype=np.float64)
+    check_rows(distortion, X, name)
+    out[:] = distortion.costs(X, theta.centers, theta.side)
+    return (0,)
