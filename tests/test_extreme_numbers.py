@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 
+from oracles import partition_level_objective
 from sidelight import (
     AnnotatedGaussianMixture,
     BayesianMixture,
@@ -121,3 +122,46 @@ def test_sample_weights_are_held_to_the_limit_of_weights(X):
     with pytest.raises(DataError, match=r"sample_weight.*at most 1e\+30"):
         PartitionLevelKMeans(2).fit(X, sample_weight=np.full(40, 1e150))
     PartitionLevelKMeans(2).fit(X, sample_weight=np.full(40, LARGEST_WEIGHT / 40))
+
+
+def mixed_weights(model, n_samples):
+    """Statements of every kind that a model takes, some against the data, of weights 1 to 1e15."""
+    rng = np.random.default_rng(1)
+    kinds = [kind for kind in ("label", "not_label", "cannot", "must") if kind in model.accepts]
+    said = [kinds[k % len(kinds)] for k in range(60)]
+    return SideInformation.from_columns(
+        said,
+        rng.integers(n_samples, size=60),
+        [int(rng.integers(n_samples)) if kind in ("must", "cannot") else None for kind in said],
+        class_=[None if kind in ("must", "cannot") else "ab"[rng.integers(2)] for kind in said],
+        weight=rng.choice([1.0, 0.3, 1e6, 1e9, 1e12, 1e15], size=60),
+        n_samples=n_samples,
+        self_pairs="drop",
+    )
+
+
+@every_model
+def test_large_weights_beside_small_ones_keep_the_contract(model, X):
+    fitted = clone(model).fit(X, side=mixed_weights(model, len(X)))
+    steps = np.diff(fitted.history_) * (1 if model.objective_sense == "max" else -1)
+    assert (steps >= 0).all()
+    np.testing.assert_allclose(fitted.history_[-1], fitted.objective_, rtol=1e-9)
+    assert fitted.n_clusters_ == 2
+    assert np.unique(fitted.labels_).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_two_statements_of_weight_1e15_leave_the_others_in_j(seed):
+    rng = np.random.default_rng(seed)
+    X = np.floor(rng.random((60, 1)) * 3)
+    side = SideInformation.from_columns(
+        "label",
+        rng.integers(60, size=40),
+        class_=["abc"[k] for k in rng.integers(3, size=40)],
+        weight=np.append(rng.choice([1.0, 0.3, 0.7], size=38), [1e15, 1e15]),
+        n_samples=60,
+    )
+    model = PartitionLevelKMeans(2, random_state=0).fit(X, side=side)
+    expected = partition_level_objective(X, model.labels_, side, model.side_weight_)
+    np.testing.assert_allclose(model.objective_, expected, rtol=1e-9)
+    np.testing.assert_allclose(model.history_[-1], expected, rtol=1e-9)

@@ -73,7 +73,7 @@ def ascend(
     n_iter = 0
     while True:
         step = e_step(theta)
-        history.append(_without_rounding(step.bound, history))
+        history.append(without_rounding(step.bound, history))
         n_iter += 1
         stop = each_iteration() or n_iter >= max_iter
         settled = len(history) > 1 and history[-1] - history[-2] < least_gain
@@ -87,7 +87,7 @@ def ascend(
             theta = m_step(step)
 
 
-def _without_rounding(bound: float, history: list[float]) -> float:
+def without_rounding(bound: float, history: list[float]) -> float:
     """Rounding may lower the bound by its last digits where the mathematics says that it stays."""
     if history and 0 < history[-1] - bound <= 1e-12 * abs(bound):
         return history[-1]

@@ -121,6 +121,9 @@ class Penalty:
     entries: Entries = Entries.none()
     n_prices: int = 0
     held: Ints = _NO_ROWS
+    # Whether the tables of a tally are counted anew before every update: a weight of 1e15 that
+    # comes and goes takes the digits of small ones along.
+    recounts: bool = False
     # Whether `sweep` takes the centres as they are, and so has to see the last ones.
     sweeps_at_centers: bool = False
 
@@ -155,6 +158,11 @@ class Penalty:
     def cost(self, tally: Tally, theta: Theta, labels: Any) -> float:
         """What all rows pay: the other part of J."""
         return float((tally.side[0] * self.prices(theta)).sum())
+
+    def exact_cost(self, mass: Floats, theta: Theta, labels: Any) -> float:
+        """`cost` from the weight of each entry in each cluster, counted from nothing."""
+        nothing = Tally(0.0, 0, theta.centers, np.zeros(len(theta.centers)), self.tables(mass))
+        return self.cost(nothing, theta, labels)
 
     def alone(self, problem: "Problem", theta: Theta, row: int, k: int) -> float:
         """What a row pays in cluster k if that is its own: k is not started there for nothing."""
@@ -212,6 +220,9 @@ def iterate(
     stop, converged = each_iteration(), False
     while len(history) < max_iter and not (stop or converged):
         n_moved, tally = _repair(problem, theta, tally, state, smallest)
+        if problem.penalty.recounts:
+            mass = _masses(problem, state.labels, len(theta.centers))
+            tally = tally._replace(side=problem.penalty.tables(mass))
         previous, theta = theta, problem.penalty.update(tally, theta)
         tally = _assign_again(problem, previous, theta, state, tally)
         # Rounding may lift J by its last digit where the mathematics says that it stays.
@@ -224,8 +235,10 @@ def iterate(
             converged = tally.n_changed == 0
     if not converged:
         tally = assign(problem, theta, state, tally)
-    found = objective(problem, theta, tally, state)
-    history[-1] = min(history[-1], found)
+    mass = _masses(problem, state.labels, len(theta.centers))
+    found = tally.amount + problem.penalty.exact_cost(mass, theta, state.labels)
+    # No earlier J was below the last one, whatever rounding has made of it on the way.
+    history = [max(value, found) for value in history[:-1]] + [found]
     return Run(state.labels, theta, found, history, len(history), converged)
 
 
@@ -444,8 +457,16 @@ def _fill_empty(
 
 def count(problem: Problem, labels: Any, n_clusters: int) -> Tally:
     """What a partition adds up to, from nothing; rows of label -1 are left out."""
-    said, penalty = problem.penalty.entries, problem.penalty
     sums, counts = sums_by_label(problem.rows, labels, n_clusters, problem.weight)
+    tables = problem.penalty.tables(_masses(problem, labels, n_clusters))
+    return Tally(np.nan, 0, sums, counts, tables)
+
+
+def _masses(problem: Problem, labels: Any, n_clusters: int) -> Floats:
+    """The weight of each entry in each cluster, (n_prices, K)."""
+    said, n_prices = problem.penalty.entries, problem.penalty.n_prices
+    if not len(said.entry):
+        return np.zeros((n_prices, n_clusters))
     row = said.row_of_entry
     of_entry = labels[row]
     weight = said.weight if problem.weight is None else said.weight * problem.weight[row]
@@ -453,10 +474,9 @@ def count(problem: Problem, labels: Any, n_clusters: int) -> Tally:
     mass: Floats = np.bincount(
         said.entry[known] * n_clusters + of_entry[known],
         weight[known],
-        minlength=penalty.n_prices * n_clusters,
+        minlength=n_prices * n_clusters,
     ).astype(np.float64)
-    tables = penalty.tables(mass.reshape(penalty.n_prices, n_clusters))
-    return Tally(np.nan, 0, sums, counts, tables)
+    return mass.reshape(n_prices, n_clusters)
 
 
 # Rows that a penalty moves one by one

@@ -35,7 +35,7 @@ from sidelight.models._bayesian.run import (
     with_near,
 )
 from sidelight.models._bayesian.statements import Couplings, SomeCouplings
-from sidelight.models._em import Start, begin, expect
+from sidelight.models._em import Start, begin, expect, without_rounding
 from sidelight.models._emissions import Statistics
 from sidelight.models._fitting import never
 
@@ -134,7 +134,7 @@ def run_stochastic(
     history = [step.bound]
     theta = update(problem, step.mass, step.statistics)
     step = memberships(problem, theta, state, V)
-    history.append(step.bound)
+    history.append(without_rounding(step.bound, history))
     if len(couplings.rows):
         state.labels[couplings.rows] = near.phi.argmax(axis=1)
     return Run(

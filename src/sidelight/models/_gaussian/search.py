@@ -220,7 +220,10 @@ def sums_of_squares(problem: Problem, labels: Any, centers: Floats) -> Floats:
 
 
 def _overall_variance(rows: Blocks, n_variances: int) -> Floats:
-    """The variance of all rows, in all features together or in each; rounding counts as 0."""
+    """The variance of all rows, in all features together or in each; rounding counts as 0.
+
+    So do squares that are about to underflow: a part of them would be no number to divide by.
+    """
 
     def total(block: Block, center: Floats) -> tuple[Floats, Floats]:
         away = np.asarray(block.X, dtype=np.float64) - center
@@ -228,7 +231,7 @@ def _overall_variance(rows: Blocks, n_variances: int) -> Floats:
 
     mean = rows.sum(total, np.zeros(rows.n_features))[0] / rows.n_samples
     variance = rows.sum(total, mean)[1] / rows.n_samples
-    variance = np.where(variance > 1e-28 * mean**2, variance, 0.0)
+    variance = np.where(variance > np.maximum(1e-28 * mean**2, 1e-280), variance, 0.0)
     return variance if n_variances > 1 else variance.mean(keepdims=True)
 
 

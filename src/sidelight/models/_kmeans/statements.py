@@ -1,5 +1,6 @@
 """Statements as arrays that the kernels of row models take."""
 
+from itertools import pairwise
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -214,6 +215,15 @@ class LabelTable(NamedTuple):
             return table
         sums: Floats = np.add.reduceat(table, self.first_column, axis=1)[:, self.vocabulary]
         return sums
+
+    def others_of_vocabulary(self, table: Floats) -> Floats:
+        """For each column the sum of the others of its vocabulary, without a subtraction."""
+        others = np.zeros_like(table)
+        for first, last in pairwise([*self.first_column.tolist(), self.n_columns]):
+            np.cumsum(table[:, first : last - 1], axis=1, out=others[:, first + 1 : last])
+            after = np.cumsum(table[:, last - 1 : first : -1], axis=1)
+            others[:, first : last - 1] += after[:, ::-1]
+        return others
 
 
 class CannotLinks(NamedTuple):
