@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 OUT    ?= demo-output
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow check format clean bench bench-full reproduce docs
+.PHONY: help demo test test-slow fuzz check format clean bench bench-full reproduce docs
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -36,6 +36,11 @@ test: $(VENV)/.installed-dev ## run the tests
 
 test-slow: $(VENV)/.installed-dev ## run the tests that take longer
 	@$(BIN)/python -m pytest -m slow
+
+fuzz: SECONDS ?= 300
+fuzz: SEED ?= 0
+fuzz: $(VENV)/.installed-dev ## fit every model to hostile data: SECONDS=300 SEED=0 MODEL=name
+	@$(BIN)/python tests/fuzz.py --seconds $(SECONDS) --seed $(SEED) $(if $(MODEL),--model $(MODEL))
 
 check: $(VENV)/.installed-dev ## lint, types and tests: run it before you commit
 	@$(BIN)/ruff format --check .

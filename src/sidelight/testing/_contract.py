@@ -1,15 +1,4 @@
-"""Our contract as functions: any estimator, also a third party's, can be put through them.
-
-Each check takes an unfitted estimator that clusters into three clusters, and raises an
-AssertionError that says what is wrong. They read what the model says about itself, its tags (see
-`sidelight.models.Tags`), and `check_tags` that these are true. `checks` lists them; with pytest::
-
-    @pytest.mark.parametrize("check", checks(), ids=lambda check: check.__name__)
-    def test_contract(check):
-        check(MyModel(n_clusters=3))
-
-`verify_emission` does the same for emissions of a `BayesianMixture`.
-"""
+"""The checks: what every model does, on data on which every model can do it."""
 
 import pickle
 import warnings
@@ -88,7 +77,7 @@ def check_attributes(estimator: Any) -> None:
     _expect(isinstance(result, ClusterResult), "result_ is a ClusterResult")
     assert_array_equal(result.labels, model.labels_)
     _expect(result.side == side, "result_.side holds all statements")
-    _expect_agreement(model)
+    expect_agreement(model)
     for key in ("model", "parameters", "seed", "versions", "threads"):
         _expect(key in result.provenance, f"provenance tells the {key}")
     _expect(len(model.predict(X[:5])) == 5, "predict works on new rows")
@@ -382,7 +371,7 @@ def check_verdict(estimator: Any) -> None:
         said = said[:1]
     for side in (None, said[0], sum(said, SideInformation.empty(len(X)))):
         model = _fit(estimator, X, side)
-        _expect_agreement(model)
+        expect_agreement(model)
         if model.result_.verdict.membership is not None:
             shares = model.result_.verdict.membership.probabilities(X)
             _expect(shares.shape == (len(X), model.n_clusters_), "a probability per cluster")
@@ -420,7 +409,7 @@ def _rebuilt(
     )
 
 
-def _expect_agreement(model: Any) -> None:
+def expect_agreement(model: Any) -> None:
     """Whatever a fitted model says about its statements is the same thing."""
     result = model.result_
     verdict, side, said = result.verdict, result.side, result.side.statements
