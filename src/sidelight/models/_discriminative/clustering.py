@@ -95,8 +95,8 @@ class DiscriminativeClustering(SideClusterer):
         How often each annotator is right: as given, or as estimated. The key None stands for
         statements without annotator.
     statement_error_ : ndarray of shape (n_statements,)
-        For each statement of ``result_.side`` the probability that it is wrong; NaN for "unsure"
-        and for labels of classes that have no column.
+        For each statement of ``result_.side`` the probability that it is wrong; 0 for "unsure",
+        and the share of errors of its annotator for labels of classes that have no column.
     objective_ : float
         Mean of J over the members of the committee.
     history_ : ndarray
@@ -373,10 +373,11 @@ def _judged(
     # Cross-fitted where there is such an estimate: of what it was fitted to, a committee is
     # too sure.
     wrong = np.where(np.isnan(run.wrong), fitted, run.wrong)
+    wrong = np.where(np.isnan(wrong), error, wrong)  # of some classes nothing else is known
     names = (*side.annotators, None)
-    speaks = np.unique(said.annotator[said.sign != 0] % len(names))
+    speaks = np.unique(said.annotator % len(names))
     accuracy = {names[k]: float(1.0 - run.rates.error[k]) for k in speaks}
-    return np.where(said.sign != 0, wrong, np.nan), accuracy
+    return np.where(said.sign != 0, wrong, 0.0), accuracy
 
 
 def _about(side: SideInformation, chosen: Ints | None) -> tuple[Ints, SideInformation]:
