@@ -7,7 +7,7 @@ _QUOTED = tuple(f'"{mark}' for mark in (*"=+-@", "\\t", "\\r"))  # as JSON write
 
 
 def is_formula(text: str) -> bool:
-    """Whether a spreadsheet would execute a cell: it begins like a formula, and is no number."""
+    """Whether a spreadsheet would execute a cell: it begins like a formula and is not a number."""
     if not text.startswith(BEGINNINGS) or len(text.strip()) < 2:  # a lone "-" is a gap
         return False
     try:

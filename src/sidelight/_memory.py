@@ -33,7 +33,7 @@ def _of_machine() -> int | None:
         return next(int(line.split()[1]) for line in lines if "MemAvailable" in line) * 1024
     except (OSError, ValueError, StopIteration):
         pass
-    try:  # elsewhere all there is: too much is refused later than it could be, never too early
+    try:  # other systems: all memory counts as free, so nothing is refused too early
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
         return None

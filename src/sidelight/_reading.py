@@ -15,7 +15,7 @@ _limit_before = 0
 
 
 def refuse_missing(path: Path, error: type[SidelightError]) -> None:
-    """Raise if there is no file of that name that may be read."""
+    """Raise unless the file exists and can be read."""
     try:
         with open(path, "rb"):
             return

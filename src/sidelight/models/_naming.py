@@ -27,7 +27,7 @@ def number_of_clusters(asked: int | None, n_samples: int, side: SideInformation)
 
 
 def about_spoken_of(side: SideInformation, labels: Any) -> tuple[SideInformation, NDArray[Any]]:
-    """The statements, and labels for them: on Dask of the rows alone that somebody spoke of."""
+    """The statements and the labels of their rows; on Dask, only of the annotated rows."""
     if isinstance(labels, np.ndarray):
         return side, labels
     rows, condensed = side.condensed()

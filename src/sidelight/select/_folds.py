@@ -119,9 +119,6 @@ class SideKFold(BaseCrossValidator):
         fold[dealt] = np.arange(n_groups) % n_splits
         return rows, fold[group]
 
-    def _iter_test_indices(self, X: Any = None, y: Any = None, groups: Any = None) -> Any:
-        raise NotImplementedError  # split is overridden: the training part is not the complement
-
 
 def _joined(y: Any, side: SideInformation | None) -> SideInformation:
     labels = None if y is None else SideInformation.from_labels(y)

@@ -181,7 +181,7 @@ class Table:
             Whether a file of that name may be replaced.
         keep_formulas : bool
             A text that a spreadsheet would execute (it begins with ``=``, ``+``, ``-``, ``@``, a
-            tab or a carriage return, and is no number) is put in quotes in .csv and .tsv, which
+            tab or a carriage return, and is not a number) is put in quotes in .csv and .tsv, which
             `read_table` takes off again. With True it is written as it is.
         """
         path = Path(path)

@@ -201,7 +201,7 @@ class LabelTable(NamedTuple):
 
     @property
     def n_columns(self) -> int:
-        """The number of classes that are spoken of, counted in each vocabulary."""
+        """The number of classes in the statements, counted in each vocabulary."""
         return len(self.column_names)
 
     @property
