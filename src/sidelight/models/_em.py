@@ -109,13 +109,15 @@ def expect(
     apart: RowEntries,
     labels: Any,
     soften: Soften = soft,
+    held: RowEntries | None = None,
 ) -> Expected:
     """The E-step: memberships of all rows that are not apart, and what they add up to.
 
-    labels: a column, OUT. Scores are log densities and ``log_weights`` (T).
+    labels: a column, OUT. Scores are log densities and ``log_weights`` (T). held: components in
+    which rows are held, or that are forbidden to them (see `hold`).
     """
     how = (emission, components, log_weights, soften)
-    bound, of_apart, *sums = rows.sum(_expect_in_block, how, apart, labels)
+    bound, of_apart, *sums = rows.sum(_expect_in_block, how, apart, labels, held)
     return Expected(bound, np.concatenate(of_apart), tuple(sums))
 
 
@@ -124,13 +126,29 @@ def _expect_in_block(
     how: tuple[Any, Any, Floats, Soften],
     apart: RowEntries,
     labels: NDArray[np.int32],
+    held: RowEntries | None,
 ) -> tuple[Any, ...]:
     emission, components, log_weights, soften = how
     scores = emission.log_density(block.X, components)
     of_apart = scores[:, apart.row].T
     scores += log_weights[:, None]
+    if held is not None:
+        hold(scores, held)
     bound = soften(block, scores, apart.row, labels)
     return bound, [of_apart], *emission.statistics(block.X, scores)
+
+
+def hold(scores: Floats, held: RowEntries) -> None:
+    """Scores of components that a row may not have become -inf: of all but one, or of one.
+
+    scores (T, rows): IN/OUT. held: for each entry a component, and whether it is the only one.
+    """
+    component, only = held.values
+    row, own = held.row[only], component[only]
+    kept = scores[own, row]
+    scores[:, row] = -np.inf
+    scores[own, row] = kept
+    scores[component[~only], held.row[~only]] = -np.inf
 
 
 def begin(rows: Blocks, emission: Any, start: Start) -> Statistics:

@@ -17,21 +17,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.optimize import linear_sum_assignment
 
-from sidelight._kernels.colour import colour_by_cost, improve_colours
-from sidelight._work import count_work
+from sidelight.models._keeping import TiedGroups
 from sidelight.models._kmeans.family import CenterModel, Given, Seeds
 from sidelight.models._kmeans.seeded import label_seeds
-from sidelight.models._kmeans.statements import group_seeds, refuse_unkeepable
+from sidelight.models._kmeans.statements import group_seeds
 from sidelight.models._lloyd import Held, Penalty, Problem, State, Tally, Theta
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-# A chain of more groups hardly ever pays, and looking for it would cost the size of a component.
-_LONGEST_CHAIN = 64
 
 
 class COPKMeans(CenterModel):
@@ -138,29 +132,9 @@ class KeepAll(Penalty):
     sweeps_at_centers = True
 
     def __init__(self, given: Given) -> None:
-        found = given.side.feasible(given.n_clusters)
-        if found.answer == "no":
-            refuse_unkeepable(found, given.n_clusters)
-        closure = given.side.closure()
-        apart = closure.apart_graph()
-        bound = (closure.sizes > 1) | (np.diff(apart.indptr) > 0)
-        self.held = np.flatnonzero(bound[closure.groups])
+        self.groups = TiedGroups.of(given.side, given.n_clusters)
+        self.held = self.groups.rows
         self.data = Held.of(given.rows, self.held, given.weight)
-        self.group = (np.cumsum(bound) - 1)[closure.groups[self.held]]
-        among = sparse.csr_array(apart[bound][:, bound])
-        self.span, self.near = among.indptr.astype(np.int64), among.indices.astype(np.int64)
-        _, first = np.unique(self.group, return_index=True)
-        if found.colouring is not None:
-            self.colours = found.colouring[self.held[first]].astype(np.int64)
-        else:  # ejection chains find a way where plain DSATUR does not
-            self.colours = np.full(len(first), -1, dtype=np.int64)
-            free = np.zeros((len(first), given.n_clusters))
-            taken = np.zeros(free.shape, dtype=np.int64)
-            if colour_by_cost(free, self.span, self.near, self.colours, taken) >= 0:
-                refuse_unkeepable(found, given.n_clusters)
-        shape = (len(first), len(self.held))
-        ones = (np.ones(len(self.held)), (self.group, np.arange(len(self.held))))
-        self.members = sparse.coo_array(ones, shape=shape).tocsr()
 
     def begin(self, problem: Problem, theta: Theta, tally: Tally, state: State) -> Tally:
         """The first assignment of the groups: by cost if that succeeds, else from a known way."""
@@ -168,15 +142,8 @@ class KeepAll(Penalty):
         if not len(self.held):
             return tally
         distances = self.data.distances(theta.centers)
-        cost = np.asarray(self.members @ distances)
-        labels = np.full(len(cost), -1, dtype=np.int64)
-        taken = np.zeros(cost.shape, dtype=np.int64)
-        if colour_by_cost(cost, self.span, self.near, labels, taken) >= 0:
-            # Colours are as good in any order; the cheapest one.
-            by_colour = np.zeros((cost.shape[1], cost.shape[1]))
-            np.add.at(by_colour, self.colours, cost)
-            labels = linear_sum_assignment(by_colour)[1][self.colours]
-        return self._placed(tally, state, labels, distances)
+        cost = np.asarray(self.groups.members @ distances)
+        return self._placed(tally, state, self.groups.apart.placed(cost), distances)
 
     def sweep(
         self, problem: Problem, theta: Theta, tally: Tally, state: State
@@ -185,28 +152,14 @@ class KeepAll(Penalty):
         if not len(self.held):
             return 0, tally
         distances = self.data.distances(theta.centers)
-        cost = np.asarray(self.members @ distances)
-        _, first = np.unique(self.group, return_index=True)
-        labels = state.labels[self.held[first]].astype(np.int64)
-        taken = np.zeros(cost.shape, dtype=np.int64)
-        np.add.at(
-            taken, (np.repeat(np.arange(len(cost)), np.diff(self.span)), labels[self.near]), 1
-        )
-        # A fall within the rounding of J would let groups wander for ever.
-        tolerance = 1e-13 * float(cost.max(initial=0.0))
-        queue, inside = np.empty(_LONGEST_CHAIN, dtype=np.int64), np.zeros(len(cost), dtype=bool)
-        n_moved, n_all = -1, 0
-        while n_moved:
-            count_work("relocation tests", cost.size)
-            _, n_moved = improve_colours(
-                cost, self.span, self.near, tolerance, labels, taken, queue, inside
-            )
-            n_all += n_moved
+        cost = np.asarray(self.groups.members @ distances)
+        labels = state.labels[self.held[self.groups.first]].astype(np.int64)
+        n_all, labels = self.groups.apart.improved(cost, labels)
         return n_all, self._placed(tally, state, labels, distances)
 
     def _placed(self, tally: Tally, state: State, of_group: Ints, distances: Floats) -> Tally:
         """The tally after the groups went to clusters."""
         before = state.labels[self.held].astype(np.int64)
-        after = of_group[self.group]
+        after = of_group[self.groups.group]
         state.labels[self.held] = after
         return self.data.moved(tally, before, after, distances)

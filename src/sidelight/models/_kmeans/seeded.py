@@ -19,9 +19,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.exceptions import SideInformationError
+from sidelight.models._keeping import check_classes, check_keepable, held_rows
 from sidelight.models._kmeans.family import CenterModel, Given, Seeds
-from sidelight.models._kmeans.statements import check_keepable
 from sidelight.models._lloyd import Entries, Penalty, Problem, State, Tally, Theta
 from sidelight.side import LABEL, SideInformation
 
@@ -224,15 +223,12 @@ class Hold(Penalty):
     @classmethod
     def of(cls, side: SideInformation, n_clusters: int) -> "Hold":
         """From statements that can be kept; class k, of those with a label, is cluster k."""
-        _check_classes(side, n_clusters)
-        classes = side.labelled_classes
-        cluster = np.full(len(side.classes), -1)
-        cluster[classes] = np.arange(len(classes))
-        said = side.once
-        said = said.take(cluster[said.class_code] >= 0)
-        said = said.take(np.lexsort((said.kind, said.class_code, said.i)))
-        entry = cluster[said.class_code] + len(classes) * (said.sign < 0)
-        return cls(Entries.of(said.i, entry, np.ones(len(entry))), len(classes))
+        check_classes(side, n_clusters)
+        check_keepable(side, n_clusters)
+        n_classes = len(side.labelled_classes)
+        row, (cluster, positive) = held_rows(side)
+        entry = cluster + n_classes * ~positive
+        return cls(Entries.of(row, entry, np.ones(len(entry))), n_classes)
 
     @property
     def anchored(self) -> Ints:
@@ -251,23 +247,3 @@ class Hold(Penalty):
     def begin(self, problem: Problem, theta: Theta, tally: Tally, state: State) -> Tally:
         """No row is held but by its price."""
         return tally
-
-
-def _check_classes(side: SideInformation, n_clusters: int) -> None:
-    """Refuse more classes than clusters, several vocabularies, and what cannot be kept."""
-    n_vocabularies = len(np.unique(side.class_columns.vocabulary))
-    if n_vocabularies > 1:
-        raise SideInformationError(
-            f"the labels belong to {n_vocabularies} vocabularies, and a row cannot be held in the "
-            "clusters of two classes.",
-            advice="Choose the labels of one vocabulary, or give all of them to COPKMeans, which "
-            "keeps them together and apart, or to PartitionLevelKMeans, which weighs them.",
-        )
-    n_classes = len(side.labelled_classes)
-    if n_classes > n_clusters:
-        raise SideInformationError(
-            f"{n_classes} classes are labelled and n_clusters={n_clusters}; a class that holds its "
-            "rows needs a cluster of its own.",
-            advice="Ask for more clusters, or use SeededKMeans, in which labels are only a start.",
-        )
-    check_keepable(side, n_clusters)

@@ -1,15 +1,14 @@
 """Statements as arrays that the kernels of row models take."""
 
 from itertools import pairwise
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from sidelight.blocks import Blocks
-from sidelight.exceptions import SideInformationError
-from sidelight.side import CANNOT, LABEL, Feasibility, SideInformation
+from sidelight.side import CANNOT, LABEL, SideInformation
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -22,23 +21,6 @@ class PairColumns(NamedTuple):
     j: Ints
     is_must: NDArray[np.bool_]
     weight: Floats
-
-
-def check_keepable(side: SideInformation, n_clusters: int) -> None:
-    """Refuse statements that so many clusters cannot keep."""
-    found = side.feasible(n_clusters)
-    if found.colouring is None:
-        refuse_unkeepable(found, n_clusters)
-
-
-def refuse_unkeepable(found: Feasibility, n_clusters: int) -> NoReturn:
-    """An error that names the rows that show why, and says whether that is proven."""
-    proof = "This is proven" if found.answer == "no" else "This is not proven"
-    raise SideInformationError(
-        f"n_clusters={n_clusters} clusters that keep every statement: {found.reason}. {proof}.",
-        advice="Correct the statements (side.conflicts() lists contradictions), or give them to a "
-        'model that weighs them: sidelight.models.model_names(contradictions="tolerated").',
-    )
 
 
 def given_pairs(side: SideInformation) -> PairColumns:
