@@ -167,3 +167,28 @@ def hmrf_objective(kind, X, centers, columns, labels, must, cannot, learned):
     if learned and kind != "cosine":
         total -= len(X) * sum(log(a) for a in columns)
     return total
+
+
+def utility_cost(utility, p, column, profile):
+    """What a one-hot row with a 1 at ``column`` costs beside a profile."""
+    g = profile[column]
+    if utility == "category":
+        return sum(((c == column) - q) ** 2 for c, q in enumerate(profile))
+    if utility == "entropy":
+        return -log(max(g, 1e-12))
+    power = 2 if utility == "cosine" else p
+    length = sum(q**power for q in profile) ** (1 / power)
+    return 1.0 - (g / length) ** (power - 1) if length else 1.0
+
+
+def consensus_objective(members, classes, labels, utility, p, side_weight):
+    """J of KCC; members: clusters of each row in each partition, classes: its label, −1 unknown."""
+    total = 0.0
+    weighted = [(column, 1.0) for column in zip(*members, strict=True)] + [(classes, side_weight)]
+    for column, weight in weighted:
+        width = max(column) + 1
+        for k in set(labels):
+            inside = [c for c, label in zip(column, labels, strict=True) if label == k and c >= 0]
+            profile = [inside.count(c) / max(len(inside), 1) for c in range(width)]
+            total += weight * sum(utility_cost(utility, p, c, profile) for c in inside)
+    return total

@@ -32,6 +32,7 @@ MODELS = {
     "CVQE": {"n_clusters": K},
     "MPCKMeans": {"n_clusters": K},
     "HMRFKMeans": {"n_clusters": K},
+    "ConsensusKMeans": {"n_clusters": K},
     "BayesianMixture": {},
     "DiscriminativeClustering": {},
     "AnnotatedGaussianMixture": {"n_clusters": K},
@@ -50,6 +51,7 @@ SAID = {
     "PartitionLevelKMeans": ("labels", "cannot-links"),
     "SeededKMeans": ("labels",),
     "ConstrainedKMeans": ("labels",),
+    "ConsensusKMeans": ("labels",),
 }
 CASES = [(model, kind) for model in MODELS for kind in SAID.get(model, ("labels", "pairs"))]
 

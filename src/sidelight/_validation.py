@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, Options, RealNotInt, StrOptions
 from sklearn.utils.validation import _check_feature_names, _check_n_features, validate_data
 
 from sidelight._random import draw_seed
@@ -28,6 +28,7 @@ __all__ = [
     "Options",
     "Prepared",
     "Real",
+    "RealNotInt",
     "StrOptions",
     "check_lazy_x",
     "check_weight",

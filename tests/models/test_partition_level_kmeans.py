@@ -662,3 +662,12 @@ def test_the_order_of_weighted_cannot_links_changes_no_bit_of_the_objective():
             PartitionLevelKMeans(3, n_init=1, random_state=0).fit(X, side=side).objective_
         )
     assert len(objectives) == 1
+
+
+def test_must_links_are_refused_with_the_names_of_k_means_models_that_take_them():
+    side = SideInformation.from_pairs(must=[(0, 1)], n_samples=3)
+    with pytest.raises(UnsupportedStatementError, match="PCKMeans gives them a price") as refused:
+        PartitionLevelKMeans(2).fit([[0.0], [1.0], [2.0]], side=side)
+    for name in ("PCKMeans", "COPKMeans", "LCVQE", "MPCKMeans", "HMRFKMeans"):
+        assert name in str(refused.value)
+        assert name in refused.value.models

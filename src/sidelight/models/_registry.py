@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sidelight.models._gaussian.annotated import (
         AnnotatedGaussianMixture as AnnotatedGaussianMixture,
     )
+    from sidelight.models._kmeans.consensus import ConsensusKMeans as ConsensusKMeans
     from sidelight.models._kmeans.cop import COPKMeans as COPKMeans
     from sidelight.models._kmeans.hmrf import HMRFKMeans as HMRFKMeans
     from sidelight.models._kmeans.mpck import MPCKMeans as MPCKMeans
@@ -43,6 +44,7 @@ HOMES = {
     "BayesianMixture": "_bayesian.mixture",
     "COPKMeans": "_kmeans.cop",
     "CVQE": "_kmeans.vqe",
+    "ConsensusKMeans": "_kmeans.consensus",
     "ConstrainedKMeans": "_kmeans.seeded",
     "DiscriminativeClustering": "_discriminative.clustering",
     "HMRFKMeans": "_kmeans.hmrf",

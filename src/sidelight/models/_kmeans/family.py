@@ -60,6 +60,7 @@ class Given(NamedTuple):
     """What a model may look at before it starts; deviation: mean squared, of a row."""
 
     rows: Blocks
+    init: Any
     weight: Any
     side: SideInformation
     n_clusters: int
@@ -125,6 +126,25 @@ class CenterModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowModel):
         "random_state": RANDOM_STATE,
     }
 
+    def __init__(
+        self,
+        n_clusters: int | None = None,
+        *,
+        init: Any = "seeded",
+        n_init: int = 10,
+        max_iter: int = 300,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _structure(self, given: Given) -> tuple[Given, Penalty]:
+        """What is clustered, from where, and what it costs: by default the rows as they are."""
+        return given, self._penalty(given)
+
     def _penalty(self, given: Given) -> Penalty:
         """What rows pay beside their squared distance."""
         return Penalty()
@@ -169,12 +189,13 @@ class CenterModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowModel):
         weight = check_weight(sample_weight, rows.n_samples)
         weight = None if weight is None else rows.given(weight)
         n_clusters = number_of_clusters(self.n_clusters, rows.n_samples, side)
-        given = Given(rows, weight, side, n_clusters, *spread(rows, weight), seed)
-        problem = Problem(rows, weight, self._penalty(given))
+        given = Given(rows, self.init, weight, side, n_clusters, *spread(rows, weight), seed)
+        given, penalty = self._structure(given)
+        problem = Problem(given.rows, weight, penalty)
         seeds, later = self._seeds(given)
         smallest = 1e-14 * (given.deviation or 1.0)
         plan = Plan(
-            self.init, n_clusters, seeds, later, self.max_iter, smallest, self._matched, self._loop
+            given.init, n_clusters, seeds, later, self.max_iter, smallest, self._matched, self._loop
         )
         # Seeds for all clusters leave nothing to chance.
         seeded = isinstance(self.init, str) and self.init == "seeded"

@@ -50,7 +50,7 @@ class Impurity(Penalty):
 
     def update(self, tally: Tally, theta: Theta) -> Theta:
         """Means of the rows, and means of what is said about them."""
-        number, total = tally.side
+        number, total, *_ = tally.side
         profiles = np.zeros_like(number)
         said = total > (0.0 if self.recounts else nothing(total))
         profiles[said] = number[said] / total[said]

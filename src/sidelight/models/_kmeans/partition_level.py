@@ -146,6 +146,8 @@ class PartitionLevelKMeans(CenterModel):
     accepts = ("cannot", "label", "not_label")
     refuses: ClassVar[dict[str, str]] = {
         "must": "Its objective punishes clusters that mix classes, not classes that are split. "
+        "K-means with must-links: PCKMeans gives them a price, COPKMeans keeps them all, LCVQE, "
+        "MPCKMeans and HMRFKMeans weigh them by distances. "
     }
     weight_unit = "mean squared deviations of a row"
     repetition = "adds"
