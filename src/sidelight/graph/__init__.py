@@ -9,7 +9,7 @@ from sidelight.graph._graph import (
     median_bandwidth,
     neighbor_graph,
 )
-from sidelight.graph._ivf import nearby_order
+from sidelight.graph._ivf import micro_clusters, nearby_order
 from sidelight.graph._search import (
     EXACT_ROWS,
     Neighbors,
@@ -32,6 +32,7 @@ __all__ = [
     "local_scales",
     "local_weights",
     "median_bandwidth",
+    "micro_clusters",
     "nearby_order",
     "nearest_neighbors",
     "neighbor_graph",

@@ -101,23 +101,63 @@ def nearby_order(X: NDArray[Any], *, seed: int) -> Ints:
     >>> X[nearby_order(X, seed=0), 0].tolist() in ([0.0] * 4 + [9.0] * 4, [9.0] * 4 + [0.0] * 4)
     True
     """
-    import faiss
     from scipy.cluster.hierarchy import leaves_list, linkage
 
     rows = _single(X, X.mean(axis=0, dtype=np.float64))
     n_cells = max(2, min(512, len(rows) // 1_000))
     with _faiss_threads():
-        means = faiss.Kmeans(
-            rows.shape[1], n_cells, niter=5, seed=seed % 2**31, max_points_per_centroid=50,
-            min_points_per_centroid=1,
-        )  # fmt: skip
-        means.train(rows)
+        means = _k_means(rows, n_cells, 5, 50, seed)
         cell = means.index.search(rows, 1)[1][:, 0]
     place = np.empty(n_cells, dtype=np.int64)
     place[leaves_list(linkage(means.index.reconstruct_n(0, n_cells), "average"))] = np.arange(
         n_cells
     )
     return np.argsort(place[cell], kind="stable")
+
+
+def micro_clusters(X: NDArray[Any], n_cells: int, *, seed: int, n_iter: int = 8) -> Ints:
+    """Many small cells of near rows, by a few steps of faiss' k-means on a sample.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        More rows than cells.
+    n_cells : int
+        How many; some may stay empty and are left out.
+    seed : int
+        Of the sample and the first centres.
+    n_iter : int, default=8
+        Steps of k-means.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        The cell of each row, numbered from 0 without gaps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.repeat([[0.0], [9.0]], 4, axis=0)
+    >>> cell = micro_clusters(X, 2, seed=0)
+    >>> bool(cell[0] == cell[3] != cell[4] == cell[7])
+    True
+    """
+    rows = _single(X, X.mean(axis=0, dtype=np.float64))
+    with _faiss_threads():
+        cell = _k_means(rows, n_cells, n_iter, 64, seed).index.search(rows, 1)[1][:, 0]
+    return np.unique(cell, return_inverse=True)[1].astype(np.int64)
+
+
+def _k_means(rows: Singles, n_cells: int, n_iter: int, per_cell: int, seed: int) -> Any:
+    """Train faiss' k-means on at most ``per_cell`` rows for each cell."""
+    import faiss
+
+    means = faiss.Kmeans(
+        rows.shape[1], n_cells, niter=n_iter, seed=seed % 2**31,
+        max_points_per_centroid=per_cell, min_points_per_centroid=1,
+    )  # fmt: skip
+    means.train(rows)
+    return means
 
 
 def _single(X: NDArray[Any], mean: NDArray[np.float64]) -> Singles:
@@ -141,16 +181,10 @@ class _Lists(NamedTuple):
     @classmethod
     def of(cls, rows: Singles, seed: int) -> "_Lists":
         """About 4 √n lists around centres that k-means finds on a sample."""
-        import faiss
-
         n, d = rows.shape
         n_lists = max(1, min(int(4 * n**0.5), n // 40))
         # 40 rows for each centre and five iterations: more takes seconds and does not find more.
-        means = faiss.Kmeans(
-            d, n_lists, niter=5, seed=seed % 2**31, max_points_per_centroid=40,
-            min_points_per_centroid=1,
-        )  # fmt: skip
-        means.train(rows)
+        means = _k_means(rows, n_lists, 5, 40, seed)
         centres = means.index.reconstruct_n(0, n_lists)
         home = means.index.search(rows, 1)[1][:, 0]
         size = np.bincount(home, minlength=n_lists)

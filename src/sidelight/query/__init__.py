@@ -1,0 +1,1 @@
+"""Which question next, for whom, and when to stop."""
