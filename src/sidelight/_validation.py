@@ -31,6 +31,7 @@ __all__ = [
     "RealNotInt",
     "StrOptions",
     "check_lazy_x",
+    "check_new_x",
     "check_weight",
     "check_x",
     "name_rows",
@@ -55,7 +56,10 @@ class Prepared(NamedTuple):
 def prepare(
     model: Any, X: Any, y: Any, side: SideInformation | None, *, reset: bool = True
 ) -> Prepared:
-    """Check parameters and data, and join ``y`` and ``side``; reset: X decides on the features."""
+    """Check parameters and data, and join ``y`` and ``side``; reset: X decides on the features.
+
+    The rows come back in the metric that the model's parameter ``metric`` asks for.
+    """
     model._validate_params()
     index = side.index if isinstance(side, SideInformation) else None
     name = data_key(X) if is_dask(X) else None
@@ -67,7 +71,9 @@ def prepare(
     # None is numpy's global generator, as in all of scikit-learn.
     random_state = model.random_state
     seed = draw_seed(check_random_state(None) if random_state is None else random_state)
-    return Prepared(X, side, seed)
+    if reset:
+        model._learn_metric(X, side)
+    return Prepared(model._to_metric(X), side, seed)
 
 
 def check_x(model: Any, X: Any, *, reset: bool, index: NDArray[Any] | None = None) -> Any:
@@ -109,6 +115,11 @@ def check_x(model: Any, X: Any, *, reset: bool, index: NDArray[Any] | None = Non
         first = X[bad[:1]].toarray() if sparse.issparse(X) else X[bad[0]]
         _refuse_rows(name_rows(bad, index), _worst(first))
     return X
+
+
+def check_new_x(model: Any, X: Any) -> Any:
+    """New rows for a fitted model, checked, in the metric of its fit."""
+    return model._to_metric(check_x(model, X, reset=False))
 
 
 def _first_text(X: Any) -> str | None:

@@ -193,6 +193,17 @@ class Blocks(ABC):
         """``number[labels]``: a column of new numbers for the labels of the rows."""
         return number[labels]
 
+    def mapped(self, function: Callable[[NDArray[Any]], NDArray[Any]]) -> "Blocks":
+        """These rows through a function of dense rows, computed whenever a block is read.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> as_blocks(np.ones((3, 2))).mapped(lambda X: 2 * X).take(np.array([0])).tolist()
+        [[2.0, 2.0]]
+        """
+        return _MappedBlocks(self, function)
+
     @abstractmethod
     def _rows(self, start: int, stop: int) -> NDArray[Any] | CSRRows: ...
 
@@ -257,6 +268,20 @@ class _CSRBlocks(Blocks):
         taken = sparse.csr_array(self._X[rows])
         taken.has_canonical_format = True  # as here, and looking costs as much as taking
         return taken
+
+
+class _MappedBlocks(Blocks):
+    """Rows that a function makes of others: for data that are too large to be kept twice."""
+
+    def __init__(self, rows: Blocks, function: Callable[[NDArray[Any]], NDArray[Any]]) -> None:
+        self.n_samples, self.n_features = rows.shape
+        self._inner, self._function = rows, function
+
+    def _rows(self, start: int, stop: int) -> NDArray[Any]:
+        return _for_kernels(self._function(np.asarray(self._inner._rows(start, stop))))
+
+    def take(self, rows: NDArray[Any]) -> NDArray[Any]:
+        return self._function(self._inner.take(rows))
 
 
 def as_blocks(X: Any) -> Blocks:

@@ -341,6 +341,9 @@ class DaskBlocks(Blocks):
         parts = [part._replace(writable=False) for part in column.parts]
         return DaskColumn(self, parts, column.dtype)
 
+    def mapped(self, function: Callable[[NDArray[Any]], NDArray[Any]]) -> "DaskBlocks":
+        return DaskBlocks(lazily(function, self._X, dtype=self._X.dtype, n_columns=self.n_features))
+
     def relabelled(self, labels: DaskColumn, number: NDArray[Any]) -> DaskColumn:
         """``number[labels]``, another column."""
         name = f"sidelight-relabelled-{uuid4().hex}"

@@ -13,7 +13,8 @@ from sklearn.callback import CallbackSupportMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sidelight._validation import check_lazy_x
-from sidelight.blocks import is_dask, lazily, n_threads
+from sidelight.blocks import Blocks, as_blocks, is_dask, lazily, n_threads, one_blas_thread
+from sidelight.models._metric import Learned, metric_of
 from sidelight.models._naming import Naming, about_spoken_of
 from sidelight.results import ClusterResult, Membership, Verdict
 from sidelight.side import SideInformation
@@ -54,6 +55,8 @@ takes_sparse, on_dask, scales, repetition, contradictions, objective_sense
     repetition: ClassVar[Literal["adds", "ignored"]]
     contradictions: ClassVar[Literal["tolerated", "raises"]]
     objective_sense: ClassVar[Literal["min", "max"]]
+    metric: Any = None  # the parameter; models that learn a metric of their own do without
+    _map: Learned | None = None
     _published: ClassVar[dict[str, Any]]
 
     @classmethod
@@ -92,6 +95,39 @@ takes_sparse, on_dask, scales, repetition, contradictions, objective_sense
         bare = object.__new__(type(self))
         bare.__dict__ = {k: v for k, v in vars(self).items() if k not in _AS_LONG_AS_THE_DATA}
         return bare
+
+    # The parameter ``metric``: `prepare` and `check_new_x` give rows in the metric
+
+    def _excludes_metric(self) -> str:
+        """Why the other parameters leave no room for a metric; empty if they do."""
+        return ""
+
+    def _learn_metric(self, X: Any, side: SideInformation) -> None:
+        """Leave ``metric_`` where the parameter asks for one; it is not used if inert."""
+        self._map = None
+        self.__dict__.pop("metric_", None)
+        if self.metric is not None:
+            self.metric_ = metric_of(self, X, side)
+            self._map = self.metric_._map if self.metric_.learned_ else None
+
+    def _to_metric(self, X: Any) -> Any:
+        """Rows or centres in the metric of the fit; memory maps and Dask block by block."""
+        if self._map is None:
+            return X
+        if isinstance(X, np.memmap) and self.on_dask:
+            X = as_blocks(X)
+        if isinstance(X, Blocks):
+            return X.mapped(self._map.rows)
+        with one_blas_thread():
+            return self._map.rows(X)
+
+    def _from_metric(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Rows or centres in the columns that the user gave."""
+        return X if self._map is None else self._map.back(X)
+
+    def _log_stretch(self) -> float:
+        """What log-densities in the metric lack in the columns that the user gave."""
+        return 0.0 if self._map is None else self._map.log_stretch
 
     def _publish(
         self,

@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import check_is_fitted
 
-from sidelight._validation import Integral, Interval, Real, StrOptions, check_x
+from sidelight._validation import Integral, Interval, Real, StrOptions, check_new_x
 from sidelight.exceptions import DataError
 from sidelight.graph import (
     check_graph,
@@ -30,6 +30,8 @@ from sidelight.graph import (
 )
 from sidelight.models._base import SideClusterer
 from sidelight.models._fitting import warn
+from sidelight.models._metric import METRIC
+from sidelight.side import SideInformation
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -42,6 +44,7 @@ GRAPH_PARAMETERS: dict[str, list[Any]] = {
     "n_neighbors": [Interval(Integral, 1, None, closed="left")],
     "neighbor_ties": [StrOptions({"lowest", "keep"})],
     "scaling": [StrOptions({"min-max", "z-score"}), None],
+    "metric": METRIC,
     "random_state": ["random_state", np.random.Generator],
 }
 
@@ -84,7 +87,7 @@ class GraphModel(SideClusterer):
         ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        near = self._rows.near(check_x(self, X, reset=False))
+        near = self._rows.near(check_new_x(self, X))
         otherwise = np.where(near.nearest < 0, self._largest(), self.labels_[near.nearest])
         members = (np.arange(len(self.labels_)), self.labels_)
         of = sparse.csr_array((np.ones(len(self.labels_)), members))
@@ -98,6 +101,21 @@ class GraphModel(SideClusterer):
         labels = otherwise.copy()
         labels[row[first]] = cluster[first]
         return np.where(near.is_twin, otherwise, labels)
+
+    def _excludes_metric(self) -> str:
+        if self.affinity == "precomputed":
+            return 'with affinity="precomputed" X has similarities and no columns'
+        return ""
+
+    def _learn_metric(self, X: Any, side: SideInformation) -> None:
+        """Learned from the scaled columns; the map then scales too."""
+        if self.metric is None or self.scaling is None or self._excludes_metric():
+            super()._learn_metric(X, side)
+            return
+        scaled = Scaling.of(X, self.scaling)
+        super()._learn_metric(scaled.apply(X), side)
+        if self._map is not None:
+            self._map = self._map.after(scaled.shift, scaled.scale)
 
     def _attraction(self, row: Ints, cluster: Ints, shared: Floats) -> Floats:
         """How much each cluster attracts a row with whose rows it shares so much similarity."""
@@ -124,7 +142,7 @@ class GraphModel(SideClusterer):
             affinity=self.affinity,
             bandwidth=self.bandwidth,
             ties=self.neighbor_ties,
-            scaling=self.scaling,
+            scaling=self.scaling if self._map is None else None,
             seed=seed,
             step=step,
         )

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from sidelight._validation import check_x
+from sidelight._validation import check_new_x
 from sidelight.blocks import Blocks, as_blocks, is_dask
 from sidelight.models._base import SideClusterer
 from sidelight.models._centers import cluster_sizes
@@ -48,7 +48,7 @@ class RowModel(SideClusterer):
     def _new_rows(self, X: Any) -> Blocks:
         """New data, checked."""
         check_is_fitted(self)
-        return as_blocks(check_x(self, X, reset=False))
+        return as_blocks(check_new_x(self, X))
 
     def _predict(self, rows: Blocks) -> NDArray[Any]:
         """The cluster of each row; a model has to write it."""
@@ -98,7 +98,7 @@ class RowMixture(ProbableRowModel):
         """
         if is_dask(X):
             return self._lazily("score_samples", X, np.float64)
-        return self._score_samples(self._new_rows(X))
+        return self._score_samples(self._new_rows(X)) + self._log_stretch()
 
     def _score_samples(self, rows: Blocks) -> NDArray[np.float64]:
         """The log-density of each row; a model has to write it."""

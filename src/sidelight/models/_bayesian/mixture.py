@@ -69,6 +69,7 @@ from sidelight.models._bayesian.stream import Arrival, Stream, advance
 from sidelight.models._em import Start, soft
 from sidelight.models._emissions import EMISSIONS, Emission, make, of_components
 from sidelight.models._fitting import best_of_starts, is_model, never, warn_not_converged
+from sidelight.models._metric import METRIC
 from sidelight.models._naming import clusters_for, name_clusters
 from sidelight.models._rows import RowMixture, named
 from sidelight.side import SideInformation
@@ -154,6 +155,10 @@ class BayesianMixture(RowMixture):
     total_samples : int, optional
         For ``partial_fit`` the number of rows that the posteriors speak for; by default as many as
         there were so far. Give it when the same rows come several times.
+    metric : {"statements"} or StatementMetric, optional
+        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
+        unless these are too few. "statements" is one with its defaults. What is reported of
+        the clusters is in the metric; ``metric_.inverse_transform`` leads back to the columns of X.
     random_state : int, Generator or RandomState, optional
         Source of the starts.
 
@@ -286,6 +291,7 @@ n_features)
         "learning_offset": [Interval(Real, 0, None, closed="left")],
         "learning_decay": [Interval(Real, 0.5, 1.0, closed="right")],
         "total_samples": [Interval(Integral, 1, None, closed="left"), None],
+        "metric": METRIC,
         "random_state": ["random_state", np.random.Generator],
     }
 
@@ -309,6 +315,7 @@ n_features)
         learning_offset: float = 1.0,
         learning_decay: float = 0.6,
         total_samples: int | None = None,
+        metric: Any = None,
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
@@ -328,6 +335,7 @@ n_features)
         self.learning_offset = learning_offset
         self.learning_decay = learning_decay
         self.total_samples = total_samples
+        self.metric = metric
         self.random_state = random_state
 
     @classmethod
@@ -419,6 +427,14 @@ n_features)
             total=self.total_samples,
         )
         return self._publish_arrival(arrival, side, seed)
+
+    def _excludes_metric(self) -> str:
+        emission = self.emission
+        if isinstance(emission, list) or (isinstance(emission, str) and "gaussian" not in emission):
+            return f"emission={emission!r} is not about distances along the columns"
+        if is_model(self.init):
+            return "init is a model, whose clusters are in another metric; give init=model.labels_"
+        return ""
 
     def _fit(self, X: Any, side: SideInformation, seed: int) -> Self:
         rows = as_blocks(X)

@@ -102,6 +102,9 @@ class StructuralEntropyClustering(EntropyGraphModel):
     init : array of shape (n_samples,) or fitted model, optional
         Clusters to start from instead of single rows (−1: a row on its own); a fitted model
         predicts them. With ``refine=True`` the search goes on from there and does not begin anew.
+    metric : {"statements"} or StatementMetric, optional
+        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
+        unless these are too few. "statements" is one with its defaults.
     random_state : int, Generator or RandomState, optional
         Order of the rows in the search on several levels, and seed of approximate neighbours.
 
@@ -216,6 +219,7 @@ class StructuralEntropyClustering(EntropyGraphModel):
         price: float = 0.5,
         refine: bool | str = True,
         init: Any = None,
+        metric: Any = None,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -231,6 +235,7 @@ class StructuralEntropyClustering(EntropyGraphModel):
         self.price = price
         self.refine = refine
         self.init = init
+        self.metric = metric
         self.random_state = random_state
 
     @classmethod
@@ -273,7 +278,7 @@ class StructuralEntropyClustering(EntropyGraphModel):
         )
         begin = None
         if self.init is not None:
-            begin = _numbered(given_labels(self.init, X.shape[0], X=X))
+            begin = _numbered(given_labels(self.init, X.shape[0], X=self._from_metric(X)))
         level = search.priced(search.first_level(rows.graph, *relation), self.price)
         problem = Problem(
             level, relation.pairs, np.asarray(side.groups()),

@@ -119,6 +119,9 @@ class StructuralEntropyTree(EntropyGraphModel):
     refine : bool, default=True
         Merge the clusters, and move rows between them, as long as the objective of the cut falls,
         and stretch the binary tree again inside them. Not for ``cutting="published"``.
+    metric : {"statements"} or StatementMetric, optional
+        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
+        unless these are too few. "statements" is one with its defaults.
     random_state : int, Generator or RandomState, optional
         Seed of approximate neighbours; nothing else is random.
 
@@ -241,6 +244,7 @@ class StructuralEntropyTree(EntropyGraphModel):
         cutting: str = "priced",
         price: float = 0.8,
         refine: bool = True,
+        metric: Any = None,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -258,6 +262,7 @@ class StructuralEntropyTree(EntropyGraphModel):
         self.cutting = cutting
         self.price = price
         self.refine = refine
+        self.metric = metric
         self.random_state = random_state
 
     def cut(self, n_clusters: int | None = None, *, height: int | None = None) -> Ints:

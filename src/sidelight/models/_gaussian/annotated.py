@@ -61,6 +61,7 @@ from sidelight.models._gaussian.search import (
     search,
 )
 from sidelight.models._gaussian.statements import Annotations, statement_errors, weigh
+from sidelight.models._metric import METRIC
 from sidelight.models._naming import (
     Naming,
     about_spoken_of,
@@ -117,6 +118,10 @@ class AnnotatedGaussianMixture(RowMixture):
     n_jobs : int, optional
         Local searches to run at the same time, in threads; the answer does not depend on it. With
         an active Dask client they run on its workers instead, if the data are in memory here.
+    metric : {"statements"} or StatementMetric, optional
+        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
+        unless these are too few. "statements" is one with its defaults. What is reported of
+        the clusters is in the metric; ``metric_.inverse_transform`` leads back to the columns of X.
     random_state : int, Generator or RandomState, optional
         Source of all that is random.
 
@@ -234,6 +239,7 @@ class AnnotatedGaussianMixture(RowMixture):
         "population_size": [Interval(Integral, 2, None, closed="left"), None],
         "max_time": [Interval(Real, 0, None, closed="neither"), None],
         "n_jobs": [Integral, None],
+        "metric": METRIC,
         "random_state": ["random_state", np.random.Generator],
     }
 
@@ -250,6 +256,7 @@ class AnnotatedGaussianMixture(RowMixture):
         population_size: int | None = None,
         max_time: float | None = None,
         n_jobs: int | None = None,
+        metric: Any = None,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -262,6 +269,7 @@ class AnnotatedGaussianMixture(RowMixture):
         self.population_size = population_size
         self.max_time = max_time
         self.n_jobs = n_jobs
+        self.metric = metric
         self.random_state = random_state
 
     @classmethod

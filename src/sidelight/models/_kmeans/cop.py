@@ -48,6 +48,9 @@ class COPKMeans(CenterModel):
         The number of starts, of which the best by J is kept; a start that is given is tried once.
     max_iter : int, default=300
         The limit on the iterations of one start.
+    metric : {"statements"} or StatementMetric, optional
+        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
+        unless these are too few. "statements" is one with its defaults.
     random_state : int, Generator or RandomState, optional
         Source of the starts.
 
@@ -110,12 +113,14 @@ class COPKMeans(CenterModel):
         init: Any = "seeded",
         n_init: int = 10,
         max_iter: int = 300,
+        metric: Any = None,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
+        self.metric = metric
         self.random_state = random_state
 
     def _penalty(self, given: Given) -> "KeepAll":

@@ -19,8 +19,8 @@ from sidelight._validation import (
     Integral,
     Interval,
     StrOptions,
+    check_new_x,
     check_weight,
-    check_x,
     prepare,
 )
 from sidelight.blocks import Blocks, as_blocks, is_dask, one_blas_thread
@@ -42,6 +42,7 @@ from sidelight.models._fitting import (
     warn_not_converged,
 )
 from sidelight.models._lloyd import Penalty, Problem, Run, State, Theta, assign, iterate
+from sidelight.models._metric import METRIC, Learned
 from sidelight.models._naming import Naming, number_of_clusters
 from sidelight.models._rows import RowModel, named
 from sidelight.side import SideInformation
@@ -93,7 +94,8 @@ class Plan(NamedTuple):
 
     seeds, later: of the first start and of the others. smallest: only costs above it start an empty
     cluster again. matched: whether the centres of the seeds have to come first, in their order,
-    also where the start was not made from the seeds.
+    also where the start was not made from the seeds. metric: of the rows; given centres are not yet
+    in it.
     """
 
     init: Any
@@ -104,6 +106,7 @@ class Plan(NamedTuple):
     smallest: float
     matched: bool
     loop: Callable[..., Run]
+    metric: Learned | None = None
 
 
 class CenterModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowModel):
@@ -123,6 +126,7 @@ class CenterModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowModel):
         ],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "metric": METRIC,
         "random_state": RANDOM_STATE,
     }
 
@@ -195,8 +199,9 @@ class CenterModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowModel):
         seeds, later = self._seeds(given)
         smallest = 1e-14 * (given.deviation or 1.0)
         plan = Plan(
-            given.init, n_clusters, seeds, later, self.max_iter, smallest, self._matched, self._loop
-        )
+            given.init, n_clusters, seeds, later, self.max_iter, smallest, self._matched,
+            self._loop, self._map,
+        )  # fmt: skip
         # Seeds for all clusters leave nothing to chance.
         seeded = isinstance(self.init, str) and self.init == "seeded"
         sure = seeded and seeds is later and seeds.n_centers == n_clusters
@@ -212,7 +217,7 @@ class CenterModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowModel):
 
     def _predict(self, rows: Blocks) -> NDArray[np.int32]:
         state = State.new(rows)
-        assign(Problem(rows), Theta(self.cluster_centers_), state)
+        assign(Problem(rows), Theta(self._to_metric(self.cluster_centers_)), state)
         labels: NDArray[np.int32] = state.labels
         return labels
 
@@ -232,8 +237,8 @@ class CenterModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowModel):
             dtype = np.float32 if X.dtype == np.float32 else np.float64
             return self._lazily("transform", X, dtype, by_cluster=True)
         check_is_fitted(self)
-        X = check_x(self, X, reset=False)
-        distances: NDArray[Any] = euclidean_distances(X, self.cluster_centers_)
+        X = check_new_x(self, X)
+        distances: NDArray[Any] = euclidean_distances(X, self._to_metric(self.cluster_centers_))
         return distances.astype(X.dtype, copy=False)
 
     @property
@@ -252,7 +257,7 @@ class CenterModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowModel):
         warn_not_converged(run, self.max_iter, "raise max_iter, or scale the data")
         naming, labels = named(rows, run.labels, n_clusters, side)
         warn_fewer_clusters(len(naming.order), n_clusters)
-        self.cluster_centers_ = run.theta.centers[naming.order]
+        self.cluster_centers_ = self._from_metric(run.theta.centers[naming.order])
         return naming, labels
 
 
@@ -277,7 +282,7 @@ def start_centers(problem: Problem, plan: Plan, number: int, rng: np.random.Gene
     centers = np.empty((0, rows.n_features))
     matched = not (plan.matched and seeds.n_centers)
     if not isinstance(init, str):
-        centers = given_centers(init, rows, weight, plan.n_clusters)
+        centers = given_centers(init, rows, weight, plan.n_clusters, plan.metric)
     elif init in ("seeded", "perturbed") and seeds.n_centers:
         matched = True
         centers = class_centers(rows, *seeds, None)
@@ -305,8 +310,13 @@ def _nearest_first(centers: Floats, wanted: Floats) -> Ints:
     return np.append(first, np.setdiff1d(np.arange(len(centers)), first))
 
 
-def given_centers(init: Any, rows: Blocks, weight: Any, n_clusters: int) -> Floats:
-    """Centres from an array of them, from cluster numbers of the rows, or from a fitted model."""
+def given_centers(
+    init: Any, rows: Blocks, weight: Any, n_clusters: int, metric: Learned | None = None
+) -> Floats:
+    """Centres from an array of them, from cluster numbers of the rows, or from a fitted model.
+
+    metric : of the rows; the first and the last are in the columns of X.
+    """
     n_samples = rows.n_samples
     if is_model(init):
         check_is_fitted(init, "cluster_centers_")
@@ -318,7 +328,8 @@ def given_centers(init: Any, rows: Blocks, weight: Any, n_clusters: int) -> Floa
             sums, counts = sums_by_label(rows, labels, n_clusters, weight)
             return sums[counts > 0] / counts[counts > 0, None]
         centers = np.array(given, dtype=np.float64)
-    return check_centers(centers, rows, n_clusters)
+    centers = check_centers(centers, rows, n_clusters)
+    return centers if metric is None else metric(centers)
 
 
 def check_centers(centers: Floats, rows: Blocks, n_clusters: int) -> Floats:

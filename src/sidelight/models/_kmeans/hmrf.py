@@ -68,6 +68,9 @@ class HMRFKMeans(CenterModel):
         The number of starts, of which the best by J is kept; a start that is given is tried once.
     max_iter : int, default=300
         The limit on the iterations of one start.
+    metric : {"statements"} or StatementMetric, optional
+        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
+        unless these are too few. "statements" is one with its defaults.
     random_state : int, Generator or RandomState, optional
         Source of the starts, and of the order in which rows with pairs are decided.
 
@@ -144,6 +147,7 @@ class HMRFKMeans(CenterModel):
         init: Any = "seeded",
         n_init: int = 10,
         max_iter: int = 300,
+        metric: Any = None,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -153,6 +157,7 @@ class HMRFKMeans(CenterModel):
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
+        self.metric = metric
         self.random_state = random_state
 
     def _penalty(self, given: Given) -> Field:
@@ -171,13 +176,18 @@ class HMRFKMeans(CenterModel):
     def _seeds(self, given: Given) -> tuple[Seeds, Seeds]:
         return far_groups(given), label_seeds(given.side, given.weight, given.n_clusters)
 
+    def _excludes_metric(self) -> str:
+        if self.distortion == "euclidean":
+            return ""
+        return f"distortion={self.distortion!r} is not about distances along the columns"
+
     def _describe(self, run: Run, naming: Naming, problem: Problem) -> Run:
         self.column_weights_ = run.theta.side
         return run
 
     def _predict(self, rows: Blocks) -> NDArray[np.int32]:
         labels = rows.column(0, np.int32)
-        theta = Theta(self.cluster_centers_, self.column_weights_)
+        theta = Theta(self._to_metric(self.cluster_centers_), self.column_weights_)
         rows.sum(_predict_block, (self._distortion, self.distortion, theta), labels)
         return np.asarray(labels)
 
@@ -195,7 +205,7 @@ class HMRFKMeans(CenterModel):
         """
         rows = self._new_rows(X)
         out = np.empty((rows.n_samples, self.n_clusters_))
-        theta = Theta(self.cluster_centers_, self.column_weights_)
+        theta = Theta(self._to_metric(self.cluster_centers_), self.column_weights_)
         rows.sum(_transform_block, (self._distortion, self.distortion, theta), out)
         return out.astype(rows.block(0).X.dtype, copy=False)  # type: ignore[union-attr]
 

@@ -63,6 +63,9 @@ class MPCKMeans(CenterModel):
         The number of starts, of which the best by J is kept; a start that is given is tried once.
     max_iter : int, default=300
         The limit on the iterations of one start.
+    metric : {"statements"} or StatementMetric, optional
+        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
+        unless these are too few. "statements" is one with its defaults.
     random_state : int, Generator or RandomState, optional
         Source of the starts, and of the order in which rows with pairs are decided.
 
@@ -133,6 +136,7 @@ class MPCKMeans(CenterModel):
         init: Any = "seeded",
         n_init: int = 10,
         max_iter: int = 300,
+        metric: Any = None,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -141,6 +145,7 @@ class MPCKMeans(CenterModel):
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
+        self.metric = metric
         self.random_state = random_state
 
     def _penalty(self, given: Given) -> Pairs:
@@ -161,7 +166,7 @@ class MPCKMeans(CenterModel):
 
     def _predict(self, rows: Blocks) -> NDArray[np.int32]:
         labels = rows.column(0, np.int32)
-        at = place(Theta(self.cluster_centers_, self.metrics_))
+        at = place(Theta(self._to_metric(self.cluster_centers_), self.metrics_))
         rows.sum(_predict_block, at, labels)
         return np.asarray(labels)
 
@@ -179,7 +184,11 @@ class MPCKMeans(CenterModel):
         """
         rows = self._new_rows(X)
         out = np.empty((rows.n_samples, self.n_clusters_))
-        rows.sum(_transform_block, place(Theta(self.cluster_centers_, self.metrics_)), out)
+        rows.sum(
+            _transform_block,
+            place(Theta(self._to_metric(self.cluster_centers_), self.metrics_)),
+            out,
+        )
         return out.astype(rows.block(0).X.dtype, copy=False)  # type: ignore[union-attr]
 
 

@@ -40,6 +40,7 @@ from sidelight.models._kmeans.family import CenterModel, check_centers
 from sidelight.models._kmeans.impurity import Impurity
 from sidelight.models._kmeans.statements import CannotLinks, LabelTable
 from sidelight.models._lloyd import Problem, Run, Theta, count, iterate
+from sidelight.models._metric import Learned
 from sidelight.models._naming import number_of_clusters
 from sidelight.side import SideInformation
 
@@ -76,6 +77,9 @@ class PartitionLevelKMeans(CenterModel):
         The number of starts, of which the best by J is kept; a start that is given is tried once.
     max_iter : int, default=300
         The limit on the iterations of one start.
+    metric : {"statements"} or StatementMetric, optional
+        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
+        unless these are too few. "statements" is one with its defaults.
     random_state : int, Generator or RandomState, optional
         Source of the starts.
 
@@ -169,6 +173,7 @@ class PartitionLevelKMeans(CenterModel):
         init: Any = "seeded",
         n_init: int = 10,
         max_iter: int = 300,
+        metric: Any = None,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -177,6 +182,7 @@ class PartitionLevelKMeans(CenterModel):
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
+        self.metric = metric
         self.random_state = random_state
 
     @classmethod
@@ -226,7 +232,8 @@ class PartitionLevelKMeans(CenterModel):
         unit = deviation if self.weight_units == "relative" and deviation > 0 else 1.0
         links = CannotLinks.of(side, rows, weight, said, mean)
         problem = Problem(rows, weight, Impurity(said, self.side_weight * unit, links))
-        plan = _Plan(self.init, n_clusters, side, self.max_iter, 1e-14 * (deviation or 1.0))
+        smallest = 1e-14 * (deviation or 1.0)
+        plan = _Plan(self.init, n_clusters, side, self.max_iter, smallest, self._map)
         starts = list(enumerate(np.random.default_rng(seed).spawn(n_starts(self))))
         with one_blas_thread():
             best = best_of_starts(
@@ -256,6 +263,7 @@ class _Plan(NamedTuple):
     side: SideInformation
     max_iter: int
     smallest: float
+    metric: Learned | None  # of the rows; given centres are not yet in it
 
 
 def _run_start(
@@ -275,7 +283,7 @@ def _start(problem: Problem, plan: _Plan, number: int, rng: np.random.Generator)
     rows, n_clusters, n_columns = problem.rows, plan.n_clusters, problem.penalty.said.n_columns
     given = Theta(np.empty((0, rows.n_features)), np.empty((0, n_columns)))
     if not isinstance(init, str):
-        given = _given_start(init, problem, n_clusters)
+        given = _given_start(init, problem, n_clusters, plan.metric)
     elif init == "seeded":
         given = _seeds(problem, n_clusters, plan.side, rng if number else None, given)
     elif init == "random":
@@ -315,7 +323,7 @@ def _seeds(
     return Theta(class_centers(problem.rows, row, seed, weight, rng), profiles)
 
 
-def _given_start(init: Any, problem: Problem, n_clusters: int) -> Theta:
+def _given_start(init: Any, problem: Problem, n_clusters: int, metric: Learned | None) -> Theta:
     """A start from centres, from cluster numbers, or from a fitted model."""
     n_samples = problem.rows.n_samples
     if is_model(init):
@@ -336,7 +344,7 @@ def _given_start(init: Any, problem: Problem, n_clusters: int) -> Theta:
         centers = np.array(given, dtype=np.float64)
         theta = Theta(centers, np.zeros((len(centers), problem.penalty.said.n_columns)))
     check_centers(theta.centers, problem.rows, n_clusters)
-    return theta
+    return theta if metric is None else theta._replace(centers=metric(theta.centers))
 
 
 def _from_labels(labels: NDArray[Any], problem: Problem, n_clusters: int) -> Theta:

@@ -74,6 +74,9 @@ class CVQE(CenterModel):
         tried once.
     max_iter : int, default=300
         The limit on the iterations of one start.
+    metric : {"statements"} or StatementMetric, optional
+        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
+        unless these are too few. "statements" is one with its defaults.
     random_state : int, Generator or RandomState, optional
         Source of the starts, and of the order of the pairs.
 
@@ -136,6 +139,7 @@ class CVQE(CenterModel):
         init: Any = "seeded",
         n_init: int = 10,
         max_iter: int = 300,
+        metric: Any = None,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -143,6 +147,7 @@ class CVQE(CenterModel):
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
+        self.metric = metric
         self.random_state = random_state
 
     def _penalty(self, given: Given) -> "Violations":
@@ -184,6 +189,9 @@ class LCVQE(CVQE):
         tried once.
     max_iter : int, default=300
         The limit on the iterations of one start.
+    metric : {"statements"} or StatementMetric, optional
+        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
+        unless these are too few. "statements" is one with its defaults.
     random_state : int, Generator or RandomState, optional
         Source of the starts, and of the order of the pairs.
 
@@ -242,6 +250,7 @@ class LCVQE(CVQE):
         init: Any = "seeded",
         n_init: int = 10,
         max_iter: int = 300,
+        metric: Any = None,
         random_state: Any = None,
     ) -> None:
         super().__init__(
@@ -250,6 +259,7 @@ class LCVQE(CVQE):
             init=init,
             n_init=n_init,
             max_iter=max_iter,
+            metric=metric,
             random_state=random_state,
         )
         self.public_slip = public_slip

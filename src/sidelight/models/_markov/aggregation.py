@@ -39,7 +39,7 @@ from sidelight._validation import (
     Interval,
     Real,
     StrOptions,
-    check_x,
+    check_new_x,
     prepare,
 )
 from sidelight.exceptions import DataError
@@ -56,6 +56,7 @@ from sidelight.models._markov import chain as chains
 from sidelight.models._markov import starts as starts
 from sidelight.models._markov.search import Run, State, betas_down_to, order_of, run
 from sidelight.models._markov.statements import Units, hard_units, no_statements, soft_units
+from sidelight.models._metric import METRIC
 from sidelight.models._naming import name_clusters, number_of_clusters
 from sidelight.side import SideInformation
 
@@ -120,6 +121,9 @@ class MarkovAggregation(SideClusterer):
         Whether a row counts among its own neighbours for the width of the kernel.
     allow_empty : bool, default=False
         Whether clusters may be left by their last rows.
+    metric : {"statements"} or StatementMetric, optional
+        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
+        unless these are too few. "statements" is one with its defaults.
     random_state : int, Generator or RandomState, optional
         Source of the starts.
 
@@ -237,6 +241,7 @@ class MarkovAggregation(SideClusterer):
         ],
         "count_self": ["boolean"],
         "allow_empty": ["boolean"],
+        "metric": METRIC,
         "random_state": ["random_state", np.random.Generator],
     }
 
@@ -255,6 +260,7 @@ class MarkovAggregation(SideClusterer):
         init: Any = "auto",
         count_self: bool = False,
         allow_empty: bool = False,
+        metric: Any = None,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -269,6 +275,7 @@ class MarkovAggregation(SideClusterer):
         self.init = init
         self.count_self = count_self
         self.allow_empty = allow_empty
+        self.metric = metric
         self.random_state = random_state
 
     @classmethod
@@ -335,7 +342,7 @@ class MarkovAggregation(SideClusterer):
             For rows of ``fit`` it may differ from ``labels_``, which also keep the statements.
         """
         check_is_fitted(self)
-        X = check_x(self, X, reset=False)
+        X = check_new_x(self, X)
         if self.sigma_ is None:
             chains.refuse_negative(X, "similarities and transitions")
             votes = np.asarray(X @ chains.one_hot(self.labels_, self.n_clusters_))
@@ -351,6 +358,9 @@ class MarkovAggregation(SideClusterer):
             return chains.dense_votes(*known).argmax(axis=1)
         n_neighbors = chains.reach(self._rows.shape[0], self.n_neighbors)
         return chains.sparse_votes(*known, n_neighbors, self._seed).argmax(axis=1)
+
+    def _excludes_metric(self) -> str:
+        return f"with chain={self.chain!r} X has no columns" if self.chain in _GIVEN else ""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -377,7 +387,7 @@ class MarkovAggregation(SideClusterer):
         """Where the runs begin, and the random numbers of each."""
         children = np.random.default_rng(seed).spawn(n_starts(self))
         if not isinstance(self.init, str):
-            given = given_labels(self.init, X.shape[0], problem.n_clusters, X=X)
+            given = given_labels(self.init, X.shape[0], problem.n_clusters, X=self._from_metric(X))
             return [Start(child, given=given) for child in children]
         last = len(children) - 1 if bool(problem.units.is_stated.any()) else -1
         coloured = [
