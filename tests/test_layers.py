@@ -25,6 +25,7 @@ BASE = {
 USES = {
     "_kernels": set(),
     "side": BASE,
+    "store": {"side", *BASE},
     "results": {"side", "report", *BASE},  # report: inside plot() and report()
     "tree": {"side", "report", *BASE},  # report: inside plot()
     "blocks": {"_kernels", *BASE},
@@ -47,6 +48,7 @@ HOMES = {
     "faiss": {"graph"},
     "matplotlib": {"report"},
     "anndata": {"bio", "tables"},
+    "sqlalchemy": {"store"},
     "sklearn": {
         "models",
         "metrics",

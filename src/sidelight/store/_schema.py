@@ -1,0 +1,118 @@
+"""The tables of the workbench, for queries; `_migrations` makes them."""
+
+import sqlalchemy as sa
+
+metadata = sa.MetaData()
+
+project = sa.Table(
+    "project",
+    metadata,
+    sa.Column("id", sa.BigInteger, primary_key=True),
+    sa.Column("name", sa.Text),
+    sa.Column("created", sa.Double),
+    sa.Column("config_json", sa.Text),
+    sa.Column("n_rows", sa.BigInteger),
+    sa.Column("data_hash", sa.Text),
+    sa.Column("archived", sa.Integer),
+)
+person = sa.Table(
+    "person",
+    metadata,
+    sa.Column("id", sa.BigInteger, primary_key=True),
+    sa.Column("name", sa.Text),
+    sa.Column("role", sa.Text),
+    sa.Column("created", sa.Double),
+    sa.Column("disabled", sa.Integer),
+)
+event = sa.Table(
+    "event",
+    metadata,
+    sa.Column("id", sa.BigInteger, primary_key=True),
+    sa.Column("project", sa.BigInteger),
+    sa.Column("at", sa.Double),
+    sa.Column("person", sa.BigInteger),
+    sa.Column("kind", sa.Text),
+    sa.Column("body_json", sa.Text),
+    sa.Column("parent", sa.BigInteger),
+    sa.Column("key", sa.Text),
+)
+statement = sa.Table(
+    "statement",
+    metadata,
+    sa.Column("event", sa.BigInteger, primary_key=True),
+    sa.Column("position", sa.Integer, primary_key=True),
+    sa.Column("project", sa.BigInteger),
+    sa.Column("kind", sa.Text),
+    sa.Column("i", sa.BigInteger),
+    sa.Column("j", sa.BigInteger),
+    sa.Column("said_json", sa.Text),
+    sa.Column("class_json", sa.Text),
+    sa.Column("weight", sa.Double),
+    sa.Column("annotator_json", sa.Text),
+    sa.Column("vocabulary_json", sa.Text),
+    sa.Column("seconds", sa.Double),
+    sa.Column("question", sa.Text),
+    sa.Column("retracted_by", sa.BigInteger),
+)
+question = sa.Table(
+    "question",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("project", sa.BigInteger),
+    sa.Column("asked_of", sa.BigInteger),
+    sa.Column("at", sa.Double),
+    sa.Column("kind", sa.Text),
+    sa.Column("i", sa.BigInteger),
+    sa.Column("j", sa.BigInteger),
+    sa.Column("offered_json", sa.Text),
+    sa.Column("p_must", sa.Double),
+    sa.Column("value", sa.Double),
+    sa.Column("probability_asked", sa.Double),
+    sa.Column("audit", sa.Integer),
+    sa.Column("state", sa.Text),
+    sa.Column("body_json", sa.Text),
+)
+run = sa.Table(
+    "run",
+    metadata,
+    sa.Column("id", sa.BigInteger, primary_key=True),
+    sa.Column("project", sa.BigInteger),
+    sa.Column("job", sa.BigInteger),
+    sa.Column("model", sa.Text),
+    sa.Column("params_json", sa.Text),
+    sa.Column("seed", sa.BigInteger),
+    sa.Column("at_event", sa.BigInteger),
+    sa.Column("labels_file", sa.Text),
+    sa.Column("scores_json", sa.Text),
+    sa.Column("versions_json", sa.Text),
+    sa.Column("pinned", sa.Integer),
+    sa.Column("created", sa.Double),
+)
+job = sa.Table(
+    "job",
+    metadata,
+    sa.Column("id", sa.BigInteger, primary_key=True),
+    sa.Column("project", sa.BigInteger),
+    sa.Column("person", sa.BigInteger),
+    sa.Column("kind", sa.Text),
+    sa.Column("body_json", sa.Text),
+    sa.Column("state", sa.Text),
+    sa.Column("progress", sa.Double),
+    sa.Column("message", sa.Text),
+    sa.Column("started", sa.Double),
+    sa.Column("heartbeat", sa.BigInteger),
+    sa.Column("attempts", sa.Integer),
+    sa.Column("worker", sa.Text),
+    sa.Column("error", sa.Text),
+)
+token = sa.Table(
+    "token",
+    metadata,
+    sa.Column("hash", sa.Text, primary_key=True),
+    sa.Column("purpose", sa.Text),
+    sa.Column("person", sa.BigInteger),
+    sa.Column("role", sa.Text),
+    sa.Column("created", sa.Double),
+    sa.Column("expires", sa.Double),
+    sa.Column("used", sa.Double),
+)
