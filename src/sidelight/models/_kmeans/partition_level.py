@@ -263,7 +263,7 @@ class _Plan(NamedTuple):
     side: SideInformation
     max_iter: int
     smallest: float
-    metric: Learned | None  # of the rows; given centres are not yet in it
+    metric: Learned | None = None  # of the rows; given centres are not yet in it
 
 
 def _run_start(
