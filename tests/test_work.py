@@ -33,6 +33,7 @@ MODELS = {
     "MPCKMeans": {"n_clusters": K},
     "HMRFKMeans": {"n_clusters": K},
     "ConsensusKMeans": {"n_clusters": K},
+    "HGMeans": {"n_clusters": K},
     "BayesianMixture": {},
     "DiscriminativeClustering": {},
     "AnnotatedGaussianMixture": {"n_clusters": K},
@@ -52,6 +53,7 @@ SAID = {
     "SeededKMeans": ("labels",),
     "ConstrainedKMeans": ("labels",),
     "ConsensusKMeans": ("labels",),
+    "HGMeans": ("labels",),
 }
 CASES = [(model, kind) for model in MODELS for kind in SAID.get(model, ("labels", "pairs"))]
 

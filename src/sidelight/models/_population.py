@@ -13,9 +13,10 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from sidelight.blocks import Blocks, one_blas_thread, threads
-from sidelight.models._centers import as_dense
+from sidelight.blocks import Block, Blocks, one_blas_thread, threads
+from sidelight.models._centers import as_dense, block_weight, draw_rows
 from sidelight.models._fitting import Deadline, elsewhere, never
+from sidelight.models._lloyd import Problem, State, Theta, assign
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -41,7 +42,8 @@ M = TypeVar("M", bound=Member)
 class Plan(NamedTuple):
     """How long to search: n_init starts, then generations of population_size - n_init children.
 
-    A parent is the best of ``tournament`` members that are drawn.
+    A parent is the best of ``tournament`` members that are drawn. The search ends after
+    ``patience`` generations without a better solution.
     """
 
     n_init: int
@@ -50,6 +52,7 @@ class Plan(NamedTuple):
     deadline: Deadline
     n_jobs: int | None
     tournament: int = 1
+    patience: int | None = None
 
 
 class Evolved(NamedTuple, Generic[M]):
@@ -81,7 +84,7 @@ def evolve(
     history = [population[0].objective]
     stop = each_generation()
     for _ in range(plan.n_generations):
-        if stop or time.monotonic() >= plan.deadline:
+        if stop or time.monotonic() >= plan.deadline or _idle(history, plan.patience):
             break
         n_children = plan.population_size - plan.n_init
         # The population is sorted: the lowest number wins a tournament.
@@ -95,6 +98,13 @@ def evolve(
         history.append(population[0].objective)
         stop = each_generation()
     return Evolved(population, history)
+
+
+def _idle(history: list[float], patience: int | None) -> bool:
+    """Whether so many generations brought nothing but rounding."""
+    if patience is None or len(history) <= patience:
+        return False
+    return history[-1] - history[-1 - patience] <= 1e-12 * abs(history[-1])
 
 
 def crossover(one: Floats, two: Floats, free: Ints, rng: np.random.Generator) -> Floats:
@@ -118,6 +128,43 @@ def mutated(rows: Blocks, centers: Floats, rng: np.random.Generator) -> Floats:
     row = rng.integers(rows.n_samples, size=1)
     centers[removed] = as_dense(rows.take(row))[0]
     return centers
+
+
+def reinserted(
+    rows: Blocks, weight: Any, centers: Floats, alpha: float, rng: np.random.Generator
+) -> Floats:
+    """The same centres, one of them moved to a row that is drawn, as in HG-means.
+
+    A row has the mass (1 - alpha) / n + alpha d / sum d, d its distance to the centres that stay.
+    """
+    removed, uniform = rng.integers(len(centers)), rng.random(1)
+    mass = rows.column(1.0)
+    if len(centers) > 1:
+        rest = np.delete(centers, removed, axis=0)
+        assign(Problem(rows), Theta(rest), State.new(rows), cost=mass)
+        total, distances = rows.sum(_take_roots, None, mass, weight)
+        share = alpha / distances if distances > 0 else 0.0
+        rows.sum(_mix, ((1.0 - alpha) / total, share), mass)
+    row = draw_rows(rows, mass, weight, uniform)
+    centers = centers.copy()
+    if len(row):  # else all rows are where centres are, and alpha is 1
+        centers[removed] = as_dense(rows.take(row))[0]
+    return centers
+
+
+def _take_roots(
+    block: Block, _: None, squared: Floats, weight: Floats | None
+) -> tuple[float, float]:
+    np.sqrt(squared, out=squared)
+    w = block_weight(weight, block)
+    return float(w.sum()), float(w @ squared)
+
+
+def _mix(block: Block, how: tuple[float, float], mass: Floats) -> tuple[int]:
+    constant, share = how
+    mass *= share
+    mass += constant
+    return (0,)
 
 
 def signatures(solutions: Sequence[Member]) -> Floats:

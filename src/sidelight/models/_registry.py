@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
     from sidelight.models._kmeans.consensus import ConsensusKMeans as ConsensusKMeans
     from sidelight.models._kmeans.cop import COPKMeans as COPKMeans
+    from sidelight.models._kmeans.hg import HGMeans as HGMeans
     from sidelight.models._kmeans.hmrf import HMRFKMeans as HMRFKMeans
     from sidelight.models._kmeans.mpck import MPCKMeans as MPCKMeans
     from sidelight.models._kmeans.partition_level import (
@@ -47,6 +48,7 @@ HOMES = {
     "ConsensusKMeans": "_kmeans.consensus",
     "ConstrainedKMeans": "_kmeans.seeded",
     "DiscriminativeClustering": "_discriminative.clustering",
+    "HGMeans": "_kmeans.hg",
     "HMRFKMeans": "_kmeans.hmrf",
     "LCVQE": "_kmeans.vqe",
     "MPCKMeans": "_kmeans.mpck",

@@ -40,7 +40,7 @@ from sidelight.models._kmeans.partitions import (
 )
 from sidelight.models._kmeans.seeded import label_seeds
 from sidelight.models._kmeans.statements import LabelTable
-from sidelight.models._lloyd import Problem, Run
+from sidelight.models._lloyd import Problem, Run, Theta
 from sidelight.models._naming import Naming
 
 Floats = NDArray[np.float64]
@@ -69,6 +69,9 @@ class ConsensusKMeans(CenterModel):
         The power of the utility "lp", above 1.
     side_weight : float, default=100.0
         What a label counts, where membership in one partition counts 1.
+    metric : {"statements"} or StatementMetric, optional
+        Make partitions of the rows in the metric that `StatementMetric` learns from labels, unless
+        these are too few. "statements" is one with its defaults.
     init : {"seeded", "k-means++", "random"}, array, or fitted model, default="seeded"
         Where to start. "seeded": the means of the labelled classes, with k-means++ for the
         remaining clusters. An array gives the cluster numbers of all rows (−1 is unknown), and a
@@ -169,13 +172,19 @@ class ConsensusKMeans(CenterModel):
         utility: str = "category",
         p: float = 5.0,
         side_weight: float = 100.0,
+        metric: Any = None,
         init: Any = "seeded",
         n_init: int = 10,
         max_iter: int = 300,
         random_state: Any = None,
     ) -> None:
         super().__init__(
-            n_clusters, init=init, n_init=n_init, max_iter=max_iter, random_state=random_state
+            n_clusters,
+            metric=metric,
+            init=init,
+            n_init=n_init,
+            max_iter=max_iter,
+            random_state=random_state,
         )
         self.partitions = partitions
         self.n_partitions = n_partitions
@@ -183,6 +192,11 @@ class ConsensusKMeans(CenterModel):
         self.utility = utility
         self.p = p
         self.side_weight = side_weight
+
+    def _excludes_metric(self) -> str:
+        if self.partitions == "precomputed":
+            return 'partitions="precomputed" has no rows to measure'
+        return ""
 
     def _structure(self, given: Given) -> tuple[Given, Agreement]:
         rows, n_clusters = given.rows, given.n_clusters
@@ -200,7 +214,8 @@ class ConsensusKMeans(CenterModel):
         table = with_partitions(labels, self._base.assign(rows), self._base.sizes)
         init = given.init
         if not isinstance(init, str):
-            init = given_labels(init, rows.n_samples, n_clusters, X=rows.data)
+            X = rows.data if self._map is None else self._from_metric(rows.data)
+            init = given_labels(init, rows.n_samples, n_clusters, X=X)
         one_hot = as_blocks(one_hot_rows(table, rows.n_samples))
         return given._replace(rows=one_hot, init=init), Agreement(table, self.utility, self.p)
 
@@ -208,12 +223,12 @@ class ConsensusKMeans(CenterModel):
         seeds = label_seeds(given.side, given.weight, given.n_clusters)
         return seeds, seeds
 
+    def _leave_centers(self, theta: Theta, naming: Naming) -> None:
+        profiles = np.split(theta.side[naming.order], [sum(self._base.sizes)], axis=1)
+        self.cluster_centers_, self.class_profiles_ = profiles
+
     def _describe(self, run: Run, naming: Naming, problem: Problem) -> Run:
-        n_columns = sum(self._base.sizes)
-        profiles = run.theta.side[naming.order]
-        self.cluster_centers_ = profiles[:, :n_columns]
-        self.class_profiles_ = profiles[:, n_columns:]
-        self.class_columns_ = problem.penalty.said.column_names[n_columns:]
+        self.class_columns_ = problem.penalty.said.column_names[self.cluster_centers_.shape[1] :]
         return run
 
     def _costs(self, rows: Blocks) -> Floats:

@@ -134,12 +134,14 @@ class CenterModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowModel):
         self,
         n_clusters: int | None = None,
         *,
+        metric: Any = None,
         init: Any = "seeded",
         n_init: int = 10,
         max_iter: int = 300,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
+        self.metric = metric
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
@@ -202,18 +204,22 @@ class CenterModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowModel):
             given.init, n_clusters, seeds, later, self.max_iter, smallest, self._matched,
             self._loop, self._map,
         )  # fmt: skip
-        # Seeds for all clusters leave nothing to chance.
-        seeded = isinstance(self.init, str) and self.init == "seeded"
-        sure = seeded and seeds is later and seeds.n_centers == n_clusters
-        n_tries = 1 if sure else n_starts(self)
-        starts = list(enumerate(np.random.default_rng(seed).spawn(n_tries)))
         with one_blas_thread():
-            run = best_of_starts(
-                self, _run_start, problem, plan, starts,
-                cost=lambda run: run.objective, n_steps=self.max_iter,
-            )  # fmt: skip
+            run = self._search(problem, plan, seed)
         naming, labels = self._settle(run, n_clusters, rows, side)
         return self._publish(labels, naming, self._describe(run, naming, problem), side, seed)
+
+    def _search(self, problem: Problem, plan: Plan, seed: int) -> Run:
+        """The best of all starts."""
+        # Seeds for all clusters leave nothing to chance.
+        seeded = isinstance(plan.init, str) and plan.init == "seeded"
+        sure = seeded and plan.seeds is plan.later and plan.seeds.n_centers == plan.n_clusters
+        n_tries = 1 if sure else n_starts(self)
+        starts = list(enumerate(np.random.default_rng(seed).spawn(n_tries)))
+        return best_of_starts(
+            self, run_start, problem, plan, starts,
+            cost=lambda run: run.objective, n_steps=self.max_iter,
+        )  # fmt: skip
 
     def _predict(self, rows: Blocks) -> NDArray[np.int32]:
         state = State.new(rows)
@@ -257,14 +263,18 @@ class CenterModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowModel):
         warn_not_converged(run, self.max_iter, "raise max_iter, or scale the data")
         naming, labels = named(rows, run.labels, n_clusters, side)
         warn_fewer_clusters(len(naming.order), n_clusters)
-        self.cluster_centers_ = self._from_metric(run.theta.centers[naming.order])
+        self._leave_centers(run.theta, naming)
         return naming, labels
+
+    def _leave_centers(self, theta: Theta, naming: Naming) -> None:
+        """The centres, in the order of the clusters and the columns of the user."""
+        self.cluster_centers_ = self._from_metric(theta.centers[naming.order])
 
 
 # Where a start may begin. The loop is in _lloyd.py.
 
 
-def _run_start(
+def run_start(
     problem: Problem,
     plan: Plan,
     start: tuple[int, np.random.Generator],

@@ -1,0 +1,231 @@
+"""HG-means: a population of k-means solutions.   D. Gribel and T. Vidal, "HG-means: a scalable
+hybrid genetic algorithm for minimum sum-of-squares clustering", Pattern Recognition 88, 2019.
+
+Minimises  J = sum_i |x_i - m_z(i)|²
+
+Paper            Here
+Pi_min, Pi_max   n_init, population_size
+n_it             n_generations times (population_size - n_init)
+alpha            the same, inherited: the mean of the parents and U(-0.2, 0.2), within 0 and 1
+
+The generations are those of _population.py, which AnnotatedGaussianMixture has too; the local
+search is the loop of _lloyd.py. Departures from the paper:
+- Children of one generation are made of the same parents, so that they can be made at once.
+- The first member starts by k-means++, or from the means of labelled classes; labels bind nothing.
+"""
+
+import time
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight._validation import Integral, Interval, Real
+from sidelight.exceptions import SidelightError
+from sidelight.models import _population as population
+from sidelight.models._centers import cluster_sizes
+from sidelight.models._fitting import Deadline, Task
+from sidelight.models._kmeans.family import CenterModel, Given, Plan, Seeds, run_start
+from sidelight.models._kmeans.seeded import label_seeds
+from sidelight.models._lloyd import Problem, Run, Theta, iterate
+
+Floats = NDArray[np.float64]
+
+_DRIFT = 0.2  # of alpha, from parents to children
+
+
+class HGMeans(CenterModel):
+    """K-means that looks for the best solution of all: a population that breeds.
+
+    For when the sum of squares itself matters and starts alone do not find its minimum, as with
+    many clusters. Children have centres of both parents, one of them moved to where rows are far
+    from any; each grows up by k-means, and the best survive.
+
+    Parameters
+    ----------
+    n_clusters : int, optional
+        The number of clusters; by default the number of labelled classes.
+    metric : {"statements"} or StatementMetric, optional
+        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
+        unless these are too few. "statements" is one with its defaults.
+    init : {"seeded", "k-means++", "random"}, array, or fitted model, default="seeded"
+        Where the first member of the population starts; the others start by k-means++ (or from
+        random rows). "seeded": the means of the labelled classes, with k-means++ for the remaining
+        clusters. An array of shape (n_clusters, n_features) gives centres, one of shape
+        (n_samples,) cluster numbers (−1 is unknown), and a fitted model its centres.
+    n_init : int, default=10
+        The number of starts, and of the members that survive a generation.
+    n_generations : int, default=100
+        The limit on the generations.
+    population_size : int, optional
+        Survivors and children together; by default twice ``n_init``.
+    patience : int, default=10
+        How many generations without a better solution end the search.
+    max_iter : int, default=300
+        The limit on the iterations of k-means, for each member.
+    max_time : float, optional
+        The limit on the seconds: no member is begun later than that, but for the first.
+    n_jobs : int, optional
+        Members that grow up at once, in threads; the answer does not depend on it.
+    random_state : int, Generator or RandomState, optional
+        Source of the starts, the parents and the mutations.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row.
+    cluster_names_ : ndarray of shape (n_clusters_,)
+        Names of the clusters: the given classes first, then new names.
+    n_clusters_ : int
+        The number of clusters found: fewer than asked for only where rows are too much alike.
+    cluster_centers_ : ndarray of shape (n_clusters_, n_features)
+        Means of the clusters, in double precision.
+    population_scores_ : ndarray
+        J of the members of the last population, from the best up.
+    objective_ : float
+        J, the sum of squared distances to the centres.
+    history_ : ndarray of shape (n_iter_,)
+        The lowest J after each generation, the starts being the first.
+    n_iter_ : int
+        Generations, and one for the starts.
+    result_ : ClusterResult
+        All of this, with the broken statements and where it came from.
+
+    Notes
+    -----
+    J = sum_i w_i |x_i - m_z(i)|², with row weights w. Labels name clusters, and give the first
+    member its start; a row may leave the cluster of its label.
+
+    References
+    ----------
+    D. Gribel and T. Vidal. HG-means: a scalable hybrid genetic algorithm for minimum sum-of-squares
+    clustering. Pattern Recognition 88, 2019, 569-583.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sidelight import HGMeans
+    >>> X = np.array([[0.0], [0.2], [1.0], [1.2], [7.0], [7.2]])
+    >>> HGMeans(3, random_state=0).fit_predict(X).tolist()
+    [0, 0, 1, 1, 2, 2]
+    """
+
+    accepts = ("label",)
+    refuses: ClassVar[dict[str, str]] = {
+        kind: "It minimises the sum of squares alone, and labels only name its clusters. "
+        for kind in ("must", "cannot", "not_label")
+    }
+    weight_unit = "none: labels are only the start"
+    repetition = "ignored"
+    contradictions = "tolerated"
+    scales = "As k-means, hundreds of times: once for each member of the population."
+    _published: ClassVar[dict[str, Any]] = {"n_generations": 500, "patience": 50}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **CenterModel._parameter_constraints,
+        "n_generations": [Interval(Integral, 0, None, closed="left")],
+        "population_size": [Interval(Integral, 2, None, closed="left"), None],
+        "patience": [Interval(Integral, 1, None, closed="left")],
+        "max_time": [Interval(Real, 0, None, closed="neither"), None],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int | None = None,
+        *,
+        metric: Any = None,
+        init: Any = "seeded",
+        n_init: int = 10,
+        n_generations: int = 100,
+        population_size: int | None = None,
+        patience: int = 10,
+        max_iter: int = 300,
+        max_time: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            n_clusters,
+            metric=metric,
+            init=init,
+            n_init=n_init,
+            max_iter=max_iter,
+            random_state=random_state,
+        )
+        self.n_generations = n_generations
+        self.population_size = population_size
+        self.patience = patience
+        self.max_time = max_time
+        self.n_jobs = n_jobs
+
+    def _seeds(self, given: Given) -> tuple[Seeds, Seeds]:
+        seeds = label_seeds(given.side, given.weight, given.n_clusters)
+        return seeds, seeds
+
+    def _search(self, problem: Problem, plan: Plan, seed: int) -> Run:
+        size = 2 * self.n_init if self.population_size is None else self.population_size
+        if size <= self.n_init:
+            raise SidelightError(
+                f"population_size={size} leaves no room for children beside n_init={self.n_init} "
+                "survivors; give more than n_init, or None."
+            )
+        end = np.inf if self.max_time is None else time.monotonic() + self.max_time
+        budget = population.Plan(
+            self.n_init, self.n_generations, size, Deadline(end), self.n_jobs,
+            tournament=2, patience=self.patience,
+        )  # fmt: skip
+        rng = np.random.default_rng(seed)
+        with Task.of_fit(self, self.n_generations + 1) as fit:
+            found = population.evolve(
+                problem, plan, budget, start=_start, starts=list(enumerate(rng.spawn(self.n_init))),
+                breed=_breed, rng=rng, each_generation=partial(fit.step, "generation"),
+            )  # fmt: skip
+        best = found.population[0]
+        self.population_scores_ = np.array([-member.objective for member in found.population])
+        # Members leave their labels behind, which are as long as the data.
+        run = iterate(problem, Theta(best.genes.centers), self.max_iter, plan.smallest)
+        history = [max(-value, run.objective) for value in found.history]
+        history[-1] = run.objective
+        self.population_scores_[0] = run.objective
+        return run._replace(history=history, n_iter=len(history))
+
+
+class Genes(NamedTuple):
+    """What a child gets of a parent."""
+
+    centers: Floats
+    alpha: float
+
+
+class Member(NamedTuple):
+    """A solution of k-means; the higher the objective, -J, the better."""
+
+    genes: Genes
+    counts: Floats
+    objective: float
+
+    @classmethod
+    def of(cls, run: Run, alpha: float, problem: Problem) -> "Member":
+        """From a run of k-means."""
+        sizes = cluster_sizes(problem.rows, run.labels, len(run.theta.centers))
+        return cls(Genes(run.theta.centers, alpha), sizes, -run.objective)
+
+
+def _start(problem: Problem, plan: Plan, number: int, rng: np.random.Generator) -> Member:
+    """A member from the beginning; only the first has the start that is given, or the seeds."""
+    if number and not (isinstance(plan.init, str) and plan.init == "random"):
+        plan = plan._replace(init="k-means++")
+    return Member.of(run_start(problem, plan, (number, rng)), rng.random(), problem)
+
+
+def _breed(
+    problem: Problem, plan: Plan, one: Genes, two: Genes, _: Floats, rng: np.random.Generator
+) -> Member:
+    """A child of two parents."""
+    alpha = 0.5 * (one.alpha + two.alpha) + rng.uniform(-_DRIFT, _DRIFT)
+    alpha = float(np.clip(alpha, 0.0, 1.0))
+    centers = population.crossover(one.centers, two.centers, np.arange(plan.n_clusters), rng)
+    centers = population.reinserted(problem.rows, problem.weight, centers, alpha, rng)
+    run = iterate(problem, Theta(centers), plan.max_iter, plan.smallest)
+    return Member.of(run, alpha, problem)
