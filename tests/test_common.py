@@ -21,6 +21,7 @@ from sidelight import (
     BayesianMixture,
     ConsensusKMeans,
     ConstrainedKMeans,
+    ConstraintPropagation,
     COPKMeans,
     DiscriminativeClustering,
     HGMeans,
@@ -57,6 +58,7 @@ MODELS = [
     HMRFKMeans(3),
     ConsensusKMeans(3, n_partitions=3),
     HGMeans(3, n_init=3, n_generations=2),
+    ConstraintPropagation(3),
 ]
 _SPARSE = "it takes an estimator with predict_proba and sparse X for a classifier: multi_class"
 _CLASSES = "its y has more classes than clusters, and labels that hold need a cluster per class"

@@ -34,6 +34,7 @@ MODELS = {
     "HMRFKMeans": {"n_clusters": K},
     "ConsensusKMeans": {"n_clusters": K},
     "HGMeans": {"n_clusters": K},
+    "ConstraintPropagation": {"n_clusters": K},
     "BayesianMixture": {},
     "DiscriminativeClustering": {},
     "AnnotatedGaussianMixture": {"n_clusters": K},

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import SVC
 
-from experiments.defaults.baselines import constraint_propagation, seeded_kmeans
+from experiments.defaults.baselines import seeded_kmeans
 from sidelight import models
 from sidelight.side import SideInformation
 
@@ -103,13 +103,13 @@ METHODS: dict[str, Method] = {
     "LDA": _classifier(lambda seed: _lda()),
     "LogisticRegression": _classifier(lambda seed: LogisticRegression(max_iter=2000)),
     "SVC": _classifier(lambda seed: SVC(C=10.0)),
-    "constraint propagation": Method(constraint_propagation, ANY),
     "DiscriminativeClustering": ours("DiscriminativeClustering", finds_k=True),
     "PartitionLevelKMeans": ours("PartitionLevelKMeans", takes=("label", "cannot")),
     "AnnotatedGaussianMixture": ours("AnnotatedGaussianMixture"),
     "BayesianMixture": ours("BayesianMixture", finds_k=True, k_is="n_components"),
     "StructuralEntropyClustering": ours("StructuralEntropyClustering", finds_k=True),
     "StructuralEntropyTree": ours("StructuralEntropyTree", finds_k=True),
+    "ConstraintPropagation": ours("ConstraintPropagation", finds_k=True),
     "MarkovAggregation": ours("MarkovAggregation", many_classes=False),
 }
 

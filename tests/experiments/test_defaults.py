@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from experiments.defaults import ranks
-from experiments.defaults.baselines import constraint_propagation, seeded_kmeans
+from experiments.defaults.baselines import seeded_kmeans
 from experiments.defaults.development import Development, prepared
 from experiments.defaults.methods import METHODS
 from experiments.defaults.settings import SETTINGS, score, statements, untouched_rows
@@ -118,15 +118,6 @@ def test_seeded_kmeans_holds_the_labels_and_finds_the_class_that_has_none(blobs)
     found = seeded_kmeans(blobs.X, SideInformation.from_labels(y), 3, 0)
     assert (found[y >= 0] == y[y >= 0]).all()
     assert adjusted_rand(blobs.y[y < 0], found[y < 0]) == 1.0
-
-
-def test_constraint_propagation_joins_what_pairs_join(blobs):
-    of = [np.flatnonzero(blobs.y == c) for c in range(3)]
-    pairs = {"must": np.column_stack([of[0][:10], of[1][:10]])}
-    pairs["cannot"] = np.column_stack([of[1][10:20], of[2][:10]])
-    side = SideInformation.from_pairs(**pairs, n_samples=150)
-    found = constraint_propagation(blobs.X, side, 2, 0)
-    assert adjusted_rand(blobs.y == 2, found) == 1.0
 
 
 # Ranks

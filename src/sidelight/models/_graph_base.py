@@ -179,6 +179,11 @@ class RowGraph(NamedTuple):
     seed: int = 0
     all_equal: bool = False
 
+    @property
+    def metric(self) -> Any:
+        """The distance by which neighbours were found."""
+        return _metric(self.affinity)
+
     @classmethod
     def given(cls, X: Any, seed: int) -> "RowGraph":
         """Similarities that were computed elsewhere."""
@@ -249,7 +254,7 @@ class RowGraph(NamedTuple):
     def similarity(self, i: Ints, j: Ints) -> Floats:
         """How alike any two fitted rows are; cosines may be below zero here."""
         if self.X is None:
-            return _entries(self.graph, i, j)
+            return entries(self.graph, i, j)
         distances = pair_distances(self.X, i, j, metric=_metric(self.affinity))
         if self.affinity == "cosine":
             return 1.0 - distances
@@ -295,7 +300,7 @@ def _rows_of(lists: Any) -> Ints:
     return np.repeat(np.arange(len(lists.indptr) - 1), np.diff(lists.indptr))
 
 
-def _entries(graph: sparse.csr_array, i: Ints, j: Ints) -> Floats:
+def entries(graph: sparse.csr_array, i: Ints, j: Ints) -> Floats:
     """Entries of a sparse matrix with sorted rows."""
     n = graph.shape[1]
     keys = np.append(_rows_of(graph) * n + graph.indices, -1)

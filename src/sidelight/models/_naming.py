@@ -83,6 +83,14 @@ def numbered(
     return Naming(order, names, number[matched])
 
 
+def named_labels(side: SideInformation, labels: NDArray[np.int64]) -> tuple[Any, Naming]:
+    """Labels in the order of the clusters' names, and the names; clusters may have any numbers."""
+    naming = name_clusters(side, labels, int(labels.max()) + 1)
+    number = np.full(int(labels.max()) + 1, -1, dtype=np.int64)
+    number[naming.order] = np.arange(len(naming.order))
+    return number[labels], naming
+
+
 def clusters_for(
     side: SideInformation, votes: SideInformation, clusters: NDArray[np.int64]
 ) -> NDArray[np.int64]:

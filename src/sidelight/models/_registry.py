@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sidelight.models._gaussian.annotated import (
         AnnotatedGaussianMixture as AnnotatedGaussianMixture,
     )
+    from sidelight.models._graph.propagation import ConstraintPropagation as ConstraintPropagation
     from sidelight.models._kmeans.consensus import ConsensusKMeans as ConsensusKMeans
     from sidelight.models._kmeans.cop import COPKMeans as COPKMeans
     from sidelight.models._kmeans.hg import HGMeans as HGMeans
@@ -47,6 +48,7 @@ HOMES = {
     "CVQE": "_kmeans.vqe",
     "ConsensusKMeans": "_kmeans.consensus",
     "ConstrainedKMeans": "_kmeans.seeded",
+    "ConstraintPropagation": "_graph.propagation",
     "DiscriminativeClustering": "_discriminative.clustering",
     "HGMeans": "_kmeans.hg",
     "HMRFKMeans": "_kmeans.hmrf",

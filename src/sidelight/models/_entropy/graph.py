@@ -16,7 +16,7 @@ from sidelight.models._entropy import search as search
 from sidelight.models._entropy.statements import Strengths
 from sidelight.models._fitting import Task
 from sidelight.models._graph_base import GRAPH_PARAMETERS, GraphModel, RowGraph
-from sidelight.models._naming import Naming, name_clusters
+from sidelight.models._naming import Naming, named_labels
 from sidelight.side import SideInformation
 
 Floats = NDArray[np.float64]
@@ -141,8 +141,4 @@ class EntropyGraphModel(GraphModel):
 
 def named(side: SideInformation, labels: Ints) -> tuple[Ints, Naming]:
     """Clusters in the order of their names, from modules numbered in any way."""
-    labels = search.renumbered(labels)
-    naming = name_clusters(side, labels, int(labels.max()) + 1)
-    number = np.empty(len(naming.order), dtype=np.int64)
-    number[naming.order] = np.arange(len(naming.order))
-    return number[labels], naming
+    return named_labels(side, search.renumbered(labels))

@@ -15,6 +15,7 @@ from scipy import sparse
 
 from sidelight.exceptions import SideInformationError
 from sidelight.models._entropy.search import Ties
+from sidelight.models._relation import row_amounts, symmetric
 from sidelight.side import CANNOT, LABEL, Closure, SideInformation, Statements
 
 Floats = NDArray[np.float64]
@@ -125,7 +126,7 @@ def stated_pairs(side: SideInformation) -> sparse.csr_array:
     first, vocabulary = first[classes], columns.group[classes]
     differ = (vocabulary[a] == vocabulary[b]) & (first[a] != first[b])
     a, b = a[differ], b[differ]
-    return _symmetric(
+    return symmetric(
         side.n_samples,
         np.concatenate([said.i[keep], first[a]]),
         np.concatenate([other[keep], first[b]]),
@@ -176,7 +177,7 @@ class _Facts(NamedTuple):
             size,
             np.argsort(closure.groups, kind="stable"),
             np.concatenate([[0], np.cumsum(size)[:-1]]),
-            _amounts(said, side.n_samples),
+            row_amounts(said, side.n_samples),
             apart,
             weight,
         )
@@ -251,20 +252,6 @@ def _label_keys(labels: Ints, n_groups: int) -> Ints:
     return np.unique(np.concatenate(parts))
 
 
-def _amounts(said: Statements, n_samples: int) -> Floats:
-    """What each row counts in its group: the root of the mean weight of what puts it there.
-
-    A pair then counts the geometric mean of its rows' weights.
-    """
-    said = said.take(said.sign > 0)
-    pairs = said.is_pair
-    rows = np.concatenate([said.i, said.j[pairs]])
-    weights = np.concatenate([said.weight, said.weight[pairs]])
-    count = np.bincount(rows, minlength=n_samples)
-    total = np.bincount(rows, weights, minlength=n_samples)
-    return np.sqrt(np.where(count > 0, total / np.maximum(count, 1), 1.0))
-
-
 # As weights
 
 
@@ -285,7 +272,7 @@ def _expanded(said: Statements, facts: _Facts, strengths: Strengths, scale: Floa
     # Said to be apart, and entailed to be together: both count.
     clash = said.take((said.kind == CANNOT) & (facts.group[said.i] == facts.group[said.j]))
     against = scale[1] * clash.weight * strengths.of(clash.i, clash.j, False)
-    pairs = _symmetric(
+    pairs = symmetric(
         len(facts.group),
         np.concatenate([i, k, clash.i]),
         np.concatenate([j, m, clash.j]),
@@ -329,7 +316,7 @@ def _by_groups(said: Statements, facts: _Facts, strengths: Strengths, scale: Flo
     of_groups = np.where(found, np.append(weight[order], 0.0)[place], 0.0)
     value = value - of_groups * facts.amount[i] * facts.amount[j]
     group, ties = _ties(facts, a, b, weight)
-    return Relation(_symmetric(len(group), i, j, value), group, facts.amount, ties)
+    return Relation(symmetric(len(group), i, j, value), group, facts.amount, ties)
 
 
 def _stated_values(
@@ -376,10 +363,3 @@ def _ties(facts: _Facts, a: Ints, b: Ints, weight: Floats) -> tuple[Ints, Ties]:
     matrix.sort_indices()
     ties = Ties(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data)
     return number[facts.group], ties
-
-
-def _symmetric(n: int, i: Ints, j: Ints, value: Floats) -> sparse.csr_array:
-    both = (np.concatenate([i, j]), np.concatenate([j, i]))
-    matrix = sparse.coo_array((np.tile(value, 2), both), shape=(n, n)).tocsr()
-    matrix.sort_indices()
-    return matrix

@@ -1,0 +1,1 @@
+"""Graph models by eigenvectors: constraint propagation, spectral clustering, sparsest cuts."""
