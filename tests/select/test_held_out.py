@@ -2,14 +2,20 @@
 
 import numpy as np
 import pytest
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_iris
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from sidelight import (
     AnnotatedGaussianMixture,
     BayesianMixture,
     PartitionLevelKMeans,
+    PCKMeans,
     SideInformation,
 )
-from sidelight.exceptions import SideInformationError
+from sidelight.exceptions import SideInformationError, SidelightError
 from sidelight.select import SideKFold, cross_validate_statements, hold_out
 from sidelight.side import sample_labels, sample_pairs
 
@@ -103,3 +109,80 @@ def test_nothing_to_hold_back_is_said():
     X, _ = separated()
     with pytest.raises(SideInformationError, match="no statements to hold back"):
         cross_validate_statements(PartitionLevelKMeans(3), X)
+
+
+def naive_share(model, X, side, seed):
+    """Statements dealt to five folds one by one, as a split of a list of pairs would."""
+    fold = np.random.default_rng(seed).permutation(side.n_statements) % 5
+    right = 0
+    for k in range(5):
+        labels = model.fit(X, side=side.where(fold != k)).labels_
+        right += (~side.where(fold == k).violated(labels)).sum()
+    return right / side.n_statements
+
+
+def test_pairs_among_few_rows_do_not_leak():
+    """200 pairs among 40 rows: a naive fold asks for what the training pairs imply."""
+    X, truth = load_iris(return_X_y=True)
+    model = PCKMeans(3, n_init=1, random_state=0)
+    naive, ours, true = [], [], []
+    for seed in range(100, 112):
+        rows = np.random.default_rng(seed).permutation(150)
+        some = np.full(150, -1)
+        some[rows[:40]] = truth[rows[:40]]
+        side = sample_pairs(some, 200, random_state=seed)
+        labels = model.fit(X, side=side).labels_
+        free = sample_pairs(np.where(some < 0, truth, -1), 2000, random_state=seed)
+        true.append(1 - free.violated(labels).mean())
+        naive.append(naive_share(model, X, side, seed))
+        found = cross_validate_statements(model, X, side=side, random_state=seed)
+        ours.append(found.share_right)
+    away = np.array(ours) - true
+    error = away.std(ddof=1) / np.sqrt(len(away))
+    assert error < 0.04
+    assert abs(away.mean()) < 3 * error
+    assert np.mean(naive) > np.mean(true) + 0.05
+
+
+@pytest.mark.parametrize("kind", ["clusterer", "classifier", "pipeline"])
+def test_any_estimator_of_scikit_learn_can_be_judged(kind):
+    X, truth = separated()
+    estimator = {
+        "clusterer": KMeans(3, n_init=1, random_state=0),
+        "classifier": LinearDiscriminantAnalysis(),
+        "pipeline": make_pipeline(StandardScaler(), PartitionLevelKMeans(3, random_state=0)),
+    }[kind]
+    found = cross_validate_statements(estimator, X, np.where(np.arange(150) < 60, truth, -1))
+    assert found.share_right == found.score == 1.0
+    assert found.n_folds == (1 if kind == "clusterer" else 5)
+    assert (found.log_loss is not None) == (kind == "classifier")
+
+
+def test_what_gives_no_partition_is_refused():
+    X, truth = separated()
+    with pytest.raises(SidelightError, match="StandardScaler is neither a clusterer nor"):
+        cross_validate_statements(StandardScaler(), X, truth)
+    one = np.where(truth == 0, 0, -1)
+    with pytest.raises(SideInformationError, match="name 1 classes; it needs two"):
+        cross_validate_statements(LinearDiscriminantAnalysis(), X, one)
+
+
+def test_only_musts_or_one_class_are_judged_by_what_they_are():
+    X, truth = separated()
+    model = PartitionLevelKMeans(3, random_state=0)
+    one = np.where((truth == 0) & (np.arange(150) < 60), 0, -1)
+    assert cross_validate_statements(model, X, one).score == 1.0
+    musts = sample_pairs(truth, n_must=20, n_cannot=0, random_state=0)
+    found = cross_validate_statements(PCKMeans(3, n_init=2, random_state=0), X, side=musts)
+    assert found.score == found.share_right == 1.0
+
+
+def test_annotators_who_contradict_each_other_are_judged_one_by_one():
+    X, truth = separated()
+    y = np.where(np.arange(150) < 45, truth, -1)
+    right = SideInformation.from_labels(y, annotator="ann")
+    wrong = SideInformation.from_labels(np.where(y >= 0, (y + 1) % 3, -1), annotator="bob")
+    both = right + wrong.where(np.arange(wrong.n_statements) % 3 == 0)
+    found = cross_validate_statements(BayesianMixture(3, random_state=0), X, side=both)
+    shares = {group.annotator: group.share_right for group in found.by_kind_and_annotator}
+    assert shares == {"ann": 1.0, "bob": 0.0}

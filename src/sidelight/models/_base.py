@@ -12,12 +12,13 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.callback import CallbackSupportMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sidelight._validation import check_lazy_x
+from sidelight._validation import check_lazy_x, check_side
 from sidelight.blocks import Blocks, as_blocks, is_dask, lazily, n_threads, one_blas_thread
+from sidelight.exceptions import SideInformationError
 from sidelight.models._metric import Learned, metric_of
 from sidelight.models._naming import Naming, about_spoken_of
 from sidelight.results import ClusterResult, Membership, Verdict
-from sidelight.side import SideInformation
+from sidelight.side import Agreement, SideInformation
 
 # ``init`` may be labels or another model.
 _AS_LONG_AS_THE_DATA = {
@@ -69,6 +70,47 @@ takes_sparse, on_dask, scales, repetition, contradictions, objective_sense
     ) -> NDArray[Any]:
         """Fit and return ``labels_``; unlike scikit-learn's own, it hands ``y`` on."""
         return self.fit(X, y, side=side, **fit_params).labels_
+
+    def score(self, X: Any, y: Any = None, *, side: SideInformation | None = None) -> float:
+        """How well statements about some rows, held back from the fit, agree with ``predict``.
+
+        With it, `GridSearchCV` and `cross_validate` need no ``scoring`` under metadata routing.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+            Rows, new ones or those of the fit.
+        y : array of shape (n_samples,), optional
+            Labels of these rows, −1 where unknown; joined to ``side``.
+        side : SideInformation, optional
+            Statements about these rows.
+
+        Returns
+        -------
+        float
+            From 0 to 1: the mean of two F-scores over pairs of rows, with "together" and with
+            "apart" as the positive answer. Labels count by the pairs that they imply, so that
+            clusters need no names.
+
+        Examples
+        --------
+        >>> from sidelight import PartitionLevelKMeans, SideInformation
+        >>> model = PartitionLevelKMeans(2, random_state=0).fit([[0.0], [0.1], [5.0], [5.1]])
+        >>> held = SideInformation.from_pairs(must=[(0, 1)], cannot=[(1, 2)], n_samples=3)
+        >>> model.score([[0.2], [0.3], [4.9]], side=held)
+        1.0
+        """
+        labels = np.asarray(self.predict(X))
+        known = check_side(labels, y, side)  # as many rows as X
+        score = Agreement.of(known, labels).score
+        if np.isnan(score):
+            raise SideInformationError(
+                f"no pair of these {len(labels):,} rows is told apart or together, so that there "
+                "is nothing to score by.",
+                advice="Give statements about these rows; in a search, folds that hold statements: "
+                "cv=SideKFold().",
+            )
+        return score
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -3,14 +3,18 @@
 from sidelight.select._calibration import ENOUGH, Calibration, Judged, fit_temperature
 from sidelight.select._folds import SideKFold, hold_out
 from sidelight.select._held_out import HeldOut, cross_validate_statements
+from sidelight.select._scores import Kept, StatementScores, statement_scores
 
 __all__ = [
     "ENOUGH",
     "Calibration",
     "HeldOut",
     "Judged",
+    "Kept",
     "SideKFold",
+    "StatementScores",
     "cross_validate_statements",
     "fit_temperature",
     "hold_out",
+    "statement_scores",
 ]

@@ -135,6 +135,12 @@ def fit_temperature(judged: list[Judged]) -> Calibration | None:
     return flattened._replace(line=_fit_line(judged, flattened))
 
 
+def mean_log_loss(judged: list[Judged]) -> float:
+    """The mean log loss of all statements, by the probabilities as they are; NaN without any."""
+    total = sum(fold.n_statements for fold in judged)
+    return sum(_loss(fold, 1.0) for fold in judged) / total if total else float("nan")
+
+
 def _fit_line(judged: list[Judged], flattened: Calibration) -> tuple[float, float] | None:
     """The line through the log-odds of the lowest log loss on held-out labels in named clusters.
 

@@ -1,5 +1,6 @@
 """What people know about their data: statements, what follows from them, where they clash."""
 
+from sidelight.side._agreement import Agreement, dyadic_error
 from sidelight.side._cells import from_cell, map_distinct, to_cell
 from sidelight.side._closure import Closure
 from sidelight.side._conflicts import Conflict, Conflicts
@@ -29,6 +30,7 @@ __all__ = [
     "MUST",
     "NOT_LABEL",
     "UNSURE",
+    "Agreement",
     "ClassColumns",
     "Closure",
     "Conflict",
@@ -38,6 +40,7 @@ __all__ = [
     "SideInformation",
     "Statements",
     "check_columns",
+    "dyadic_error",
     "from_cell",
     "map_distinct",
     "match_classes",

@@ -40,7 +40,7 @@ def match_classes(side: "SideInformation", labels: ArrayLike, n_clusters: int) -
     >>> match_classes(side, [0, 1, 1], n_clusters=2)
     array([[1, 0]])
     """
-    labels = _cluster_numbers(side, labels)
+    labels = cluster_numbers(side, labels)
     if labels.max(initial=-1) >= n_clusters:
         raise SideInformationError(
             f"labels has cluster {labels.max()}, and n_clusters={n_clusters} clusters are numbered "
@@ -85,7 +85,7 @@ def violated(
     side: "SideInformation", labels: ArrayLike, clusters: ArrayLike | None = None
 ) -> NDArray[np.bool_]:
     """For each statement whether a partition breaks it; clusters of classes: given, or matched."""
-    labels = _cluster_numbers(side, labels)
+    labels = cluster_numbers(side, labels)
     said = side.statements
     n_clusters = int(labels.max(initial=-1)) + 1
     of_i, of_j = labels[said.i], labels[said.j]
@@ -99,7 +99,7 @@ def violated(
     return (said.sign != 0) & (together != (said.sign > 0))
 
 
-def _cluster_numbers(side: "SideInformation", labels: ArrayLike) -> Ints:
+def cluster_numbers(side: "SideInformation", labels: ArrayLike) -> Ints:
     """One whole number per row, whatever its type; negative is no cluster."""
     given = np.asarray(labels)
     if given.shape != side.shape:
