@@ -40,6 +40,9 @@ MODELS = {
     "AnnotatedGaussianMixture": {"n_clusters": K},
     "StructuralEntropyClustering": {},
     "StructuralEntropyTree": {},
+    "RelationSpectral": {"n_clusters": K},
+    "ConstrainedSpectral": {"n_clusters": K},
+    "SparsestCutTree": {"n_clusters": K},
     "MarkovAggregation": {"n_clusters": K, "n_init": 1},
 }
 DRAWS = {"labels": sample_labels, "pairs": sample_pairs, "cannot-links": sample_pairs}
@@ -52,6 +55,7 @@ SIZES = {
 SAID = {
     "PartitionLevelKMeans": ("labels", "cannot-links"),
     "SeededKMeans": ("labels",),
+    "SparsestCutTree": ("labels",),
     "ConstrainedKMeans": ("labels",),
     "ConsensusKMeans": ("labels",),
     "HGMeans": ("labels",),

@@ -18,7 +18,12 @@ from sidelight.graph._search import (
     pair_distances,
     query_neighbors,
 )
-from sidelight.graph._spectral import Spectrum, leading_eigenvectors, normalized_adjacency
+from sidelight.graph._spectral import (
+    Spectrum,
+    largest_eigenvectors,
+    leading_eigenvectors,
+    normalized_adjacency,
+)
 
 __all__ = [
     "EXACT_ROWS",
@@ -28,6 +33,7 @@ __all__ = [
     "gaussian_weights",
     "join_neighbors",
     "largest_distance",
+    "largest_eigenvectors",
     "leading_eigenvectors",
     "local_scales",
     "local_weights",

@@ -1,6 +1,7 @@
 """The spectral step: leading eigenvectors of the normalised adjacency of a sparse graph."""
 
 import warnings
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -147,19 +148,52 @@ def _beside(S: sparse.csr_array, known: Floats, n_vectors: int) -> Spectrum:
 
     S − 2 v v' moves its eigenvalue from 1 to −1, the lowest that there is.
     """
-    n = S.shape[0]
+
+    def times(v: Floats) -> Floats:
+        return np.asarray(S @ v - 2.0 * np.multiply.outer(known, known @ v))
+
+    return largest_eigenvectors(times, S.shape[0], n_vectors)
+
+
+def largest_eigenvectors(
+    times: Callable[[Floats], Floats], n_samples: int, n_vectors: int
+) -> Spectrum:
+    """The eigenvectors with the largest eigenvalues of a symmetric matrix that is a function.
+
+    Parameters
+    ----------
+    times : callable
+        The product of the matrix with a vector (n_samples,), or with several (n_samples, m).
+    n_samples : int
+        The number of rows.
+    n_vectors : int
+        How many; all where there are fewer rows.
+
+    Returns
+    -------
+    Spectrum
+        By an array up to 500 rows; else by Lanczos iterations from a fixed vector, which see an
+        eigenvalue that several parts of the matrix share only once. Call it inside
+        `sidelight.blocks.one_blas_thread` for the same bits with any number of threads.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> largest_eigenvectors(lambda v: 2.0 * v, 3, 1).values.tolist()
+    [2.0]
+    """
+    n, n_vectors = n_samples, min(n_vectors, n_samples)
     if n_vectors == 0:
         return Spectrum(np.empty(0), np.empty((n, 0)))
     if n <= _DENSE_ROWS or n_vectors >= n - 1:
-        moved = S.toarray() - 2.0 * np.outer(known, known)
-        values, vectors = linalg.eigh(moved, subset_by_index=[n - n_vectors, n - 1])
-        return Spectrum(values[::-1], vectors[:, ::-1])
-    moved = LinearOperator(
-        (n, n), matvec=lambda v: S @ v - 2.0 * (known @ v) * known, dtype=np.float64
-    )
+        full = times(np.eye(n))
+        # By divide and conquer: the solver for a few of them fails where many are equal.
+        values, vectors = linalg.eigh((full + full.T) / 2, driver="evd")
+        return Spectrum(values[: -n_vectors - 1 : -1], vectors[:, : -n_vectors - 1 : -1])
+    matrix = LinearOperator((n, n), matvec=lambda v: times(v.ravel()), dtype=np.float64)
     start = np.random.default_rng(0).uniform(-1.0, 1.0, size=n)
     try:
-        values, vectors = eigsh(moved, k=n_vectors, which="LA", v0=start, tol=_TOLERANCE)
+        values, vectors = eigsh(matrix, k=n_vectors, which="LA", v0=start, tol=_TOLERANCE)
     except ArpackNoConvergence as stopped:
         values, vectors = stopped.eigenvalues, stopped.eigenvectors
         warnings.warn(

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from sidelight.models._gaussian.annotated import (
         AnnotatedGaussianMixture as AnnotatedGaussianMixture,
     )
+    from sidelight.models._graph.constrained import ConstrainedSpectral as ConstrainedSpectral
+    from sidelight.models._graph.cut_tree import SparsestCutTree as SparsestCutTree
     from sidelight.models._graph.propagation import ConstraintPropagation as ConstraintPropagation
+    from sidelight.models._graph.relation import RelationSpectral as RelationSpectral
     from sidelight.models._kmeans.consensus import ConsensusKMeans as ConsensusKMeans
     from sidelight.models._kmeans.cop import COPKMeans as COPKMeans
     from sidelight.models._kmeans.hg import HGMeans as HGMeans
@@ -48,6 +51,7 @@ HOMES = {
     "CVQE": "_kmeans.vqe",
     "ConsensusKMeans": "_kmeans.consensus",
     "ConstrainedKMeans": "_kmeans.seeded",
+    "ConstrainedSpectral": "_graph.constrained",
     "ConstraintPropagation": "_graph.propagation",
     "DiscriminativeClustering": "_discriminative.clustering",
     "HGMeans": "_kmeans.hg",
@@ -57,7 +61,9 @@ HOMES = {
     "MarkovAggregation": "_markov.aggregation",
     "PCKMeans": "_kmeans.pck",
     "PartitionLevelKMeans": "_kmeans.partition_level",
+    "RelationSpectral": "_graph.relation",
     "SeededKMeans": "_kmeans.seeded",
+    "SparsestCutTree": "_graph.cut_tree",
     "StructuralEntropyClustering": "_entropy.clustering",
     "StructuralEntropyTree": "_entropy.tree",
 }

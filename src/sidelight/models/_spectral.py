@@ -183,7 +183,9 @@ def broken_share(side: SideInformation, labels: Ints) -> float:
     return float(weight[broken].sum()) / total if total > 0 else 0.0
 
 
-def place_rest(rows: RowGraph, labels: Ints, has_vector: NDArray[np.bool_]) -> Ints:
+def place_rest(
+    rows: RowGraph, labels: Ints, has_vector: NDArray[np.bool_], n_clusters: int
+) -> Ints:
     """Labels in which rows that no eigenvector reaches are where their nearest other row is.
 
     Those of given similarities, which have no nearest row then, join the largest cluster.
@@ -191,7 +193,6 @@ def place_rest(rows: RowGraph, labels: Ints, has_vector: NDArray[np.bool_]) -> I
     rest, known = np.flatnonzero(~has_vector), np.flatnonzero(has_vector)
     if not len(rest) or not len(known):
         return labels
-    n_clusters = int(labels.max()) + 1
     labels = labels.copy()
     labels[rest] = int(np.bincount(labels[known]).argmax())
     if rows.X is not None:
@@ -201,7 +202,6 @@ def place_rest(rows: RowGraph, labels: Ints, has_vector: NDArray[np.bool_]) -> I
     warn(
         f"the graph falls into more parts than the {n_clusters} clusters; the {len(rest):,} rows "
         "of the smallest parts, or without neighbours, go to the clusters of their nearest rows. "
-        "Raise n_neighbors to join parts.",
-        UserWarning,
+        "Raise n_neighbors to join parts."
     )
     return labels

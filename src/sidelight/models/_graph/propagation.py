@@ -87,6 +87,9 @@ class ConstraintPropagation(SpectralModel):
         The number of starts of k-means.
     init : array of shape (n_samples,) or fitted model, optional
         Clusters from which k-means starts instead (−1: unknown): a warm restart.
+    metric : {"statements"} or StatementMetric, optional
+        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
+        unless these are too few. "statements" is one with its defaults.
     random_state : int, Generator or RandomState, optional
         Source of the starts, and seed of approximate neighbours.
 
@@ -184,6 +187,7 @@ class ConstraintPropagation(SpectralModel):
         tol: float = 1e-3,
         n_init: int = 20,
         init: Any = None,
+        metric: Any = None,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -199,6 +203,7 @@ class ConstraintPropagation(SpectralModel):
         self.tol = tol
         self.n_init = n_init
         self.init = init
+        self.metric = metric
         self.random_state = random_state
 
     def _embedding(self, rows: RowGraph, side: SideInformation) -> Embedding:

@@ -100,7 +100,7 @@ class SpectralModel(GraphModel):
         if rows.all_equal and self.n_clusters is None and not len(side.annotated_rows):
             return Clusters(np.zeros(n, dtype=np.int64), 0.0, [0.0], 1), Number(1, "eigengap")
         number, vectors = self._embedding(rows, side)
-        start = None if self.init is None else given_labels(self.init, n, X=X)
+        start = None if self.init is None else given_labels(self.init, n, X=self._from_metric(X))
         if start is not None:  # the largest clusters, if there are more than are asked for
             size = np.bincount(start[start >= 0])
             start = np.where(np.isin(start, np.argsort(-size)[: number.n_clusters]), start, -1)
@@ -109,7 +109,7 @@ class SpectralModel(GraphModel):
             vectors, number.n_clusters, self.n_init, rng, start=start, each_iteration=step
         )
         has_vector: NDArray[np.bool_] = np.abs(vectors).sum(axis=1) > 0
-        labels = place_rest(rows, found.labels, has_vector)
+        labels = place_rest(rows, found.labels, has_vector, number.n_clusters)
         return found._replace(labels=labels), number
 
     def _embedding(self, rows: RowGraph, side: SideInformation) -> Embedding:
