@@ -448,6 +448,36 @@ def vote(P, mass, n_rounds, z, score):
 
 
 @jit
+def expected_ari(cuts, z, mass, weight, score, table, own, theirs):
+    """Mean over chains of the adjusted Rand index of each cut. score: OUT.
+
+    table (clusters, clusters), own and theirs (clusters): scratch, zeros before and after.
+    """
+    n_cuts, n = cuts.shape
+    n_rows = mass.sum()
+    total = n_rows * (n_rows - 1.0) / 2.0
+    for i in range(n_cuts):
+        score[i] = 0.0
+        for m in range(z.shape[0]):
+            both, ours, its = 0.0, 0.0, 0.0
+            for s in range(n):
+                x, y, size = cuts[i, s], z[m, s], mass[s]
+                both += size * (table[x, y] + 0.5 * (size - 1.0))
+                ours += size * (own[x] + 0.5 * (size - 1.0))
+                its += size * (theirs[y] + 0.5 * (size - 1.0))
+                table[x, y] += size
+                own[x] += size
+                theirs[y] += size
+            for s in range(n):
+                table[cuts[i, s], z[m, s]] = 0.0
+                own[cuts[i, s]] = 0.0
+                theirs[z[m, s]] = 0.0
+            chance = ours * its / total
+            most = 0.5 * (ours + its)
+            score[i] += weight[m] * ((both - chance) / (most - chance) if most > chance else 1.0)
+
+
+@jit
 def fold_rows(start, stop, slots, indptr, other, weight, item, out):
     """Summed weights of the leaves slots[start:stop] to every item. out (items): OUT."""
     out[:] = 0.0

@@ -24,6 +24,9 @@ class Pairs(NamedTuple):
     value: Floats  # pairs of rows that are expected to be judged right thereby
     p: Floats  # probability that the two belong together
 
+    def take(self, which: Ints) -> "Pairs":
+        return Pairs(self.first[which], self.second[which], self.value[which], self.p[which])
+
 
 def speakers(committee: Committee, rows: Ints) -> Ints:
     """The row that speaks for each item: the one asked about most so far, else the medoid.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sidelight._kernels import committee as kernels
-from sidelight.query._structure import Floats, Ints, Structure
+from sidelight.query._structure import Floats, Ints, Structure, on_a_grid
 
 BETAS = (7.0, 10.0, 14.0)  # how much the graph counts
 GAMMAS = (0.7, 1.0)  # resolution: larger means more clusters
@@ -205,11 +205,11 @@ def _first_items(
     items = Items(
         np.array(nodes), mass, np.zeros(n), medoid, np.full(n, -1, dtype=np.int64), *empty, of_slot
     )
-    items = _weigh_items(structure, graphs, items, np.arange(n))
+    items = weigh_items(structure, graphs, items, np.arange(n))
     return items._replace(volume=items.A[0].sum(axis=1))
 
 
-def _weigh_items(
+def weigh_items(
     structure: Structure, graphs: tuple[sparse.csr_array, ...], items: Items, changed: Ints
 ) -> Items:
     """A and D anew, for the items that changed only; D of the others is the same after a split."""
@@ -351,7 +351,7 @@ def split_item(committee: Committee, s: int) -> Committee:
         node, mass, volume, medoid, np.append(items.class_, -1),
         np.pad(items.A, ((0, 0), (0, 1), (0, 1))), np.pad(items.D, ((0, 0), (0, 1))), of_slot,
     )  # fmt: skip
-    wider = _weigh_items(structure, committee.graphs, wider, np.array([s, n]))
+    wider = weigh_items(structure, committee.graphs, wider, np.array([s, n]))
     z = np.column_stack([committee.z, committee.z[:, s]])
     return replace(committee, items=wider, z=z)
 
@@ -418,7 +418,7 @@ def _wider(graph: sparse.csr_array, slot: int, structure: Structure) -> sparse.c
         ),
         shape=(new + 1, new),
     )
-    wider = sparse.csr_array(spread @ graph @ spread.T)
+    wider = on_a_grid(sparse.csr_array(spread @ graph @ spread.T))
     wider.sort_indices()
     return wider
 
@@ -448,6 +448,20 @@ def _add_anchor(committee: Committee, c: int, book: int, named: Ints) -> Committ
         z=np.column_stack([committee.z, first]),
         vocabulary=(*committee.vocabulary, book),
     )
+
+
+def bare(committee: Committee) -> Committee:
+    """Without A and D, the only large parts: to be kept for a replay."""
+    nothing = np.zeros((len(committee.graphs), 0, 0)), np.zeros((len(committee.graphs), 0))
+    return replace(committee, items=committee.items._replace(A=nothing[0], D=nothing[1]))
+
+
+def whole(committee: Committee) -> Committee:
+    """The committee that `bare` was given, bit for bit: sums of weights are exact."""
+    n, n_graphs = len(committee.items.node), len(committee.graphs)
+    items = committee.items._replace(A=np.zeros((n_graphs, n, n)), D=np.zeros((n_graphs, n)))
+    items = weigh_items(committee.structure, committee.graphs, items, np.arange(n))
+    return replace(committee, items=items)
 
 
 def strength(accuracy: Any) -> Any:

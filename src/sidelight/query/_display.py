@@ -44,65 +44,61 @@ def consensus(committee: Committee, P: NDArray[np.float64]) -> Ints:
 def show(committee: Committee) -> Shown:
     """The partition with the largest expected ARI among the consensus and cuts of a linkage.
 
-    Items of clusters below 2 % of the rows then join the cluster that they share most with, and
-    are marked as undecided.
+    Items of clusters below 2 % of the rows are marked as undecided. They join the cluster that
+    they share most with if that too is expected to be better, and stay apart otherwise.
     """
     P = shares(committee)
     real = np.flatnonzero(~committee.items.is_anchor)
-    best = consensus(committee, P)
+    cuts = [consensus(committee, P)[real]]
     if len(real) > 2:
-        candidates = [best[real]]
         distance = np.clip(1.0 - P[np.ix_(real, real)], 0.0, None)
         np.fill_diagonal(distance, 0.0)
         tree = linkage(squareform(distance, checks=False), "average")
         most = min(_MOST_CLUSTERS, len(real))
-        cuts = [fcluster(tree, k, "maxclust") for k in range(2, most + 1)]
-        cuts += [fcluster(tree, height, "distance") for height in _HEIGHTS]
-        candidates += [cut.astype(np.int64) - 1 for cut in cuts]
-        mass, z = committee.items.mass[real], committee.z[:, real]
-        score = [expected_ari(cut, z, mass, committee.weights) for cut in candidates]
-        winner = candidates[int(np.argmax(score))]
-        best = best.copy()
-        best[real] = winner
-    return absorb(committee, P, best)
+        cuts += [fcluster(tree, k, "maxclust") - 1 for k in range(2, most + 1)]
+        cuts += [fcluster(tree, height, "distance") - 1 for height in _HEIGHTS]
+    best = cuts[int(np.argmax(expected_ari(committee, cuts)))]
+    joined, is_small = absorb(committee, P, best)
+    # Annotated items that stand apart for a reason are not pushed back into a cluster.
+    if is_small.any() and np.diff(expected_ari(committee, [best, joined]))[0] < 0:
+        joined = best
+    clusters = np.zeros(len(committee.items.node), dtype=np.int64)
+    clusters[real] = joined
+    anchors = np.flatnonzero(committee.items.is_anchor)
+    if len(anchors):  # a name stands with the rows that share most with it
+        member = np.equal.outer(joined, np.unique(joined)) * committee.items.mass[real][:, None]
+        clusters[anchors] = np.unique(joined)[((P[np.ix_(anchors, real)] - 0.5) @ member).argmax(1)]
+    undecided = np.zeros(len(clusters), dtype=bool)
+    undecided[real] = is_small
+    kernels.compact(clusters, np.empty(len(clusters) + 1, dtype=np.int64))
+    return Shown(clusters, undecided)
 
 
-def expected_ari(cut: Ints, z: NDArray[np.int64], mass: Floats, weights: Floats) -> float:
-    """Mean over chains of the adjusted Rand index between a partition and theirs."""
-    n = mass.sum()
-    total = n * (n - 1) / 2
-    ours = _pairs(np.bincount(cut, weights=mass))
-    score = 0.0
-    for m in range(len(z)):
-        width = z[m].max() + 1
-        both = _pairs(np.bincount(cut * width + z[m], weights=mass))
-        theirs = _pairs(np.bincount(z[m], weights=mass))
-        chance = ours * theirs / total if total else 0.0
-        most = (ours + theirs) / 2
-        score += weights[m] * ((both - chance) / (most - chance) if most > chance else 1.0)
+def expected_ari(committee: Committee, cuts: list[Any]) -> Floats:
+    """Mean over chains of the adjusted Rand index between partitions of real items and theirs."""
+    real = ~committee.items.is_anchor
+    z = np.ascontiguousarray(committee.z[:, real])
+    tried = np.stack(cuts).astype(np.int64)
+    width = int(max(tried.max(), z.max())) + 1
+    score = np.empty(len(tried))
+    kernels.expected_ari(
+        tried, z, committee.items.mass[real], committee.weights, score, np.zeros((width, width)),
+        np.zeros(width), np.zeros(width),
+    )  # fmt: skip
     return score
 
 
-def _pairs(size: NDArray[Any]) -> float:
-    return float((size * (size - 1)).sum() / 2)
-
-
-def absorb(committee: Committee, P: NDArray[np.float64], clusters: Ints) -> Shown:
-    """Join items of small clusters to large ones; the lot stays as it is if none is large."""
-    items = committee.items
-    mass = items.mass
+def absorb(
+    committee: Committee, P: NDArray[np.float64], clusters: Ints
+) -> tuple[Ints, NDArray[np.bool_]]:
+    """Join real items of small clusters to large ones; and which ones they are."""
+    real = np.flatnonzero(~committee.items.is_anchor)
+    mass = committee.items.mass[real]
     size = np.bincount(clusters, weights=mass)
     large = np.flatnonzero(size >= SMALL * committee.structure.n_rows)
     is_small = ~np.isin(clusters, large)
     if not len(large) or not is_small.any():
-        return Shown(_numbered(clusters), is_small & ~items.is_anchor & bool(len(large)))
-    member = (clusters[:, None] == large) * mass[:, None]
-    score = (P - 0.5) @ member
-    joined = np.where(is_small, large[np.argmax(score, axis=1)], clusters)
-    return Shown(_numbered(joined), is_small & ~items.is_anchor)
-
-
-def _numbered(clusters: Ints) -> Ints:
-    z = clusters.copy()
-    kernels.compact(z, np.empty(int(z.max()) + 1, dtype=np.int64))
-    return z
+        return clusters, is_small & bool(len(large))
+    member = np.equal.outer(clusters, large) * mass[:, None]
+    score = (P[np.ix_(real, real)] - 0.5) @ member
+    return np.where(is_small, large[np.argmax(score, axis=1)], clusters), is_small

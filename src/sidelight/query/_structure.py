@@ -144,7 +144,7 @@ def build_structure(
     else:
         X = coordinates = as_rows(data)
         edges = _row_graph(X, seed)
-    edges = _on_a_grid(edges)
+    edges = on_a_grid(edges)
     n = len(coordinates)
     if n <= leaves:
         row_leaf = np.arange(n)
@@ -204,7 +204,7 @@ def metric_leaves(structure: Structure, coordinates: Floats) -> sparse.csr_array
     graph = _row_graph(coordinates, 0)
     row = np.repeat(np.arange(len(heavy)), np.diff(graph.indptr))
     graph.data = graph.data * heavy[row] * heavy[graph.indices]
-    return _sum_to_leaves(_on_a_grid(graph), np.arange(len(heavy)), len(heavy))
+    return _sum_to_leaves(on_a_grid(graph), np.arange(len(heavy)), len(heavy))
 
 
 def _row_graph(X: Floats, seed: int) -> sparse.csr_array:
@@ -216,7 +216,7 @@ def _row_graph(X: Floats, seed: int) -> sparse.csr_array:
     return sparse.csr_array((weights, found.indices, found.indptr), shape=(len(X), len(X)))
 
 
-def _on_a_grid(edges: sparse.csr_array) -> sparse.csr_array:
+def on_a_grid(edges: sparse.csr_array) -> sparse.csr_array:
     """Round weights to multiples of a power of two, so that all their sums are exact."""
     total = float(edges.data.sum()) if len(edges.data) else 0.0
     if total > 0:

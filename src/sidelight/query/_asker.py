@@ -1,0 +1,524 @@
+"""Asker: which question next, for whom, and when to stop.
+
+The state is the log of answers and the seed. Everything else follows from them: an asker is
+immutable, `answer` returns another one, a replay gives the same bits, and a retracted answer leaves
+no trace. It knows no interface: a terminal, a notebook, a web page and a simulation use the same
+verbs.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from sidelight._random import draw_seed
+from sidelight.query._choose import expected_error
+from sidelight.query._committee import Committee, bare, start, told, whole
+from sidelight.query._display import Shown, show
+from sidelight.query._log import Names, facts_of_answer, facts_of_side, side_of
+from sidelight.query._people import accuracy_interval, check_annotators
+from sidelight.query._pick import Picker
+from sidelight.query._questions import Answer, Question, QuestionError, check_value, question_id
+from sidelight.query._refit import EVERY, differs, learn_graph, refit
+from sidelight.query._stopping import Interval, Stopping, audit_accuracy, in_words
+from sidelight.query._structure import Ints, Structure, build_structure
+from sidelight.results import data_key
+from sidelight.side import SideInformation
+
+KINDS = ("pair", "label")
+DEFAULT_REFIT = "DiscriminativeClustering"
+# True error over the chains' own estimate: see `expected_error`.
+TOO_SURE = (3.0, 1.5, 6.0)
+FORMAT = 1
+
+
+class Asker:
+    """Chooses questions for people, and clusters rows by their answers.
+
+    Parameters
+    ----------
+    data : array of shape (n_samples, n_features), or sparse matrix of shape (n_samples, n_samples)
+        The rows, or a graph of similarities: a square sparse matrix is a graph. Columns keep their
+        relative scale: standardise them first if their units mean nothing.
+    side : SideInformation, optional
+        What is known before the first question. It may contradict itself.
+    annotators : list of str, or dict from str to float, optional
+        Who can be asked, and what an answer of each costs (1).
+    kinds : tuple of {"pair", "label"}, default=("pair", "label")
+        Whether people can be asked if two rows belong together, or what a row is.
+    audit : float, default=0.1
+        The share of questions that are pairs drawn at random. Their answers measure the result and
+        never change it.
+    refit : str, model or None, default="default"
+        A model that is given the answers after every 25 of them; its partition is shown when it
+        differs much from the asker's own. "default" is DiscriminativeClustering.
+    random_state : int, Generator or RandomState, optional
+        Source of the seed.
+
+    Attributes
+    ----------
+    answers : tuple of Answer
+        The log.
+    seed : int
+        The seed.
+
+    Notes
+    -----
+    48 chains sample partitions of *items*, pieces of the rows that get smaller where chains
+    differ. The next question is the one whose answer is expected to bring the chains together
+    most. How often each annotator is right is estimated.
+
+    Examples
+    --------
+    >>> from sidelight.datasets import make_blobs
+    >>> from sidelight.query import Asker
+    >>> sample = make_blobs(90, 2, 3, separation=8.0, random_state=0)
+    >>> asker = Asker(sample.X, kinds=("pair",), random_state=0)
+    >>> for _ in range(10):
+    ...     question = asker.ask()[0]
+    ...     i, j = question.rows
+    ...     asker = asker.answer(question, "must" if sample.y[i] == sample.y[j] else "cannot")
+    >>> asker.n_clusters
+    3
+    >>> asker.side
+    SideInformation(90 rows; ...)
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        *,
+        side: SideInformation | None = None,
+        annotators: Sequence[str] | Mapping[str, float] | None = None,
+        kinds: Sequence[str] = KINDS,
+        audit: float = 0.1,
+        refit: Any = "default",
+        random_state: Any = None,
+    ) -> None:
+        self._people = check_annotators(annotators)
+        self._kinds = check_kinds(kinds)
+        if not (isinstance(audit, int | float) and 0 <= audit < 1):
+            raise QuestionError(f"audit is {audit!r}; give a share of questions, 0 to below 1.")
+        self._audit = float(audit)
+        self._refit = DEFAULT_REFIT if isinstance(refit, str) and refit == "default" else refit
+        self.seed = draw_seed(random_state)
+        is_graph = sparse.issparse(data) and data.shape[0] == data.shape[1]
+        structure = build_structure(_values(data), is_graph=is_graph, seed=self.seed)
+        self._key = data_key(data if is_graph else structure.X)
+        self._given = _check_given(side, structure.n_rows)
+        self.answers: tuple[Answer, ...] = ()
+        self._states: tuple[_State, ...] = ()
+        self._state = _first_state(structure, self._given, self._people, self.seed)
+        self._origin = self._state
+
+    # Asking and answering
+
+    def ask(
+        self,
+        n: int = 1,
+        annotator: str | None = None,
+        *,
+        kinds: Sequence[str] | None = None,
+        open: Iterable[Question] = (),
+    ) -> list[Question]:
+        """The next questions, the most valuable first; asking changes nothing.
+
+        Parameters
+        ----------
+        n : int, default=1
+            How many. No two of them are about the same item, so several people can answer at once.
+        annotator : str, optional
+            Who is asked; by default the asker chooses among its annotators, by value per cost.
+        kinds : tuple of {"pair", "label"}, optional
+            Other kinds than those of the asker.
+        open : iterable of Question, optional
+            Questions that others are answering now: no question shares an item with them.
+
+        Returns
+        -------
+        list of Question
+            Fewer than ``n``, or none, when nothing is left to ask.
+        """
+        if not isinstance(n, int | np.integer) or isinstance(n, bool) or n < 1:
+            raise QuestionError(f"n is {n!r}; give the number of questions, 1 or more.")
+        picker = Picker(
+            self._state.committee,
+            self._state.names,
+            self.answers,
+            self.seed,
+            audit=self._audit,
+            kinds=self._kinds if kinds is None else check_kinds(kinds),
+            people=self._people if annotator is None else check_annotators([annotator]),
+            given=self._given,
+        )
+        return picker.questions(int(n), tuple(open))
+
+    def answer(
+        self,
+        question: Question | Mapping[str, Any],
+        value: Any,
+        *,
+        annotator: str | None = None,
+        seconds: float | None = None,
+    ) -> "Asker":
+        """A new asker that knows one answer more.
+
+        Parameters
+        ----------
+        question : Question or dict
+            From `ask`, or its dict.
+        value : object
+            "must" or "cannot" for a pair; a class or "not:<class>" for a row; "cannot_tell".
+        annotator : str, optional
+            Who answered; by default the one that the question names.
+        seconds : float, optional
+            How long it took; kept in the log.
+
+        Returns
+        -------
+        Asker
+        """
+        asked = question if isinstance(question, Question) else Question.from_dict(question)
+        if asked.id != question_id(self.seed, asked):
+            raise QuestionError(
+                f"question {asked.id!r} was not asked by this asker (or was changed); take one "
+                "from ask(). Statements that nobody asked for go into side=."
+            )
+        who = asked.annotator if annotator is None else annotator
+        answer = Answer(
+            asked.id if who is None else f"{asked.id}:{who}",
+            asked,
+            check_value(asked, value),
+            who,
+            None if seconds is None else float(seconds),
+        )
+        known = next((a for a in self.answers if a.id == answer.id), None)
+        if known is not None:
+            raise QuestionError(
+                f"question {asked.id!r} has the answer {known.value!r} already; "
+                f"retract({known.id!r}) first to change it."
+            )
+        return self._with(answer)
+
+    def retract(self, answer_id: str) -> "Asker":
+        """The asker that was never told one answer; the others stay.
+
+        Parameters
+        ----------
+        answer_id : str
+            The id of an answer in `answers`.
+
+        Returns
+        -------
+        Asker
+        """
+        at = next((k for k, a in enumerate(self.answers) if a.id == answer_id), None)
+        if at is None:
+            raise QuestionError(
+                f"no answer has the id {answer_id!r}; the log has {len(self.answers)} answers, "
+                "see [a.id for a in asker.answers]."
+            )
+        kept = at // EVERY  # checkpoints lie before answers 25, 50, ...
+        asker = self._copy(self.answers[: kept * EVERY], self._states[:kept])
+        state = self._states[kept - 1] if kept else self._origin
+        asker._state = state._replace(committee=whole(state.committee)) if kept else state
+        rest = (*self.answers[kept * EVERY : at], *self.answers[at + 1 :])
+        for answer in rest:
+            asker = asker._with(answer)
+        return asker
+
+    # What is known
+
+    @property
+    def n_samples(self) -> int:
+        """The number of rows."""
+        return self._state.committee.structure.n_rows
+
+    @cached_property
+    def labels(self) -> Ints:
+        """The cluster of each row."""
+        own = self.own_labels
+        fit = self._state.fit
+        if fit is not None and differs(own, fit.labels):
+            return fit.labels
+        return own
+
+    @cached_property
+    def own_labels(self) -> Ints:
+        """The cluster of each row by the asker's chains alone, without the refit."""
+        return rows_of(self._state.committee, self._shown.clusters)
+
+    @cached_property
+    def undecided(self) -> NDArray[np.bool_]:
+        """Rows that no cluster of at least 2 % of the rows holds by a majority."""
+        return rows_of(self._state.committee, self._shown.undecided)
+
+    @property
+    def n_clusters(self) -> int:
+        """The number of clusters that have decided rows."""
+        decided = ~self.undecided
+        return len(np.unique(self.labels[decided] if decided.any() else self.labels))
+
+    @cached_property
+    def names(self) -> dict[int, Any]:
+        """The class of each cluster in which most labelled rows have one name."""
+        facts, names = self._state.committee.facts, self._state.names
+        told = ~facts.is_pair & (facts.sign > 0)
+        votes: dict[tuple[int, int], float] = {}
+        for row, c, weight in zip(
+            facts.i[told], facts.class_[told], facts.weight[told], strict=True
+        ):
+            key = int(self.labels[row]), int(c)
+            votes[key] = votes.get(key, 0.0) + float(weight)
+        found: dict[int, Any] = {}
+        for (k, c), _ in sorted(votes.items(), key=lambda vote: (-vote[1], vote[0])):
+            name = names.classes[c][1]
+            if k not in found and name not in found.values():
+                found[k] = name
+        return found
+
+    @cached_property
+    def expected_error(self) -> Interval:
+        """Expected share of pairs of rows that the asker's own partition misjudges.
+
+        Chains are too sure of themselves. So their estimate is multiplied by 3, and the interval
+        runs from 1.5 to 6 times of it: the range that was measured. Use it to see progress;
+        `stopping` measures by the audit.
+        """
+        mean, _ = expected_error(self._state.committee, self._shown.clusters)
+        value, low, high = (min(mean * factor, 1.0) for factor in TOO_SURE)
+        return Interval(value, low, high)
+
+    @property
+    def accuracies(self) -> dict[str | None, Interval]:
+        """How often each annotator is right, with an interval of 90 %."""
+        committee = self._state.committee
+        heard = np.unique(committee.facts.annotator)
+        names = self._state.names.annotators
+        return {names[k]: accuracy_interval(committee, int(k)) for k in heard}
+
+    @property
+    def graph_reliability(self) -> float:
+        """Probability that the neighbours of an annotated row are right about it."""
+        return 1.0 - self._state.committee.doubt
+
+    @cached_property
+    def stopping(self) -> Stopping:
+        """What the next ten questions are worth, and the accuracy by the audit."""
+        pairs = self.n_samples * (self.n_samples - 1) / 2
+        some = [q.value for q in self.ask(10) if not q.audit]
+        worth = float(np.mean(some) * 10) if some else 0.0
+        accuracy, n_audit = audit_accuracy(self.answers, self.labels)
+        share = worth / pairs
+        words = in_words(worth, share, accuracy, n_audit)
+        return Stopping(worth, share, accuracy, n_audit, words)
+
+    @cached_property
+    def side(self) -> SideInformation:
+        """All statements, those of the start and every answer, for any model."""
+        return self._given + self._statements(self.answers)
+
+    @cached_property
+    def held_out(self) -> SideInformation:
+        """The audit answers alone: statements that no result here was made from."""
+        return self._statements([a for a in self.answers if a.question.audit])
+
+    # Files
+
+    def to_json(self) -> str:
+        """The log, the seed and the settings; not the data, and no model object.
+
+        Returns
+        -------
+        str
+        """
+        if self._refit is not None and not isinstance(self._refit, str):
+            raise QuestionError(
+                f"refit is a {type(self._refit).__name__} object, which a log cannot hold; use "
+                "the name of a model, or None."
+            )
+        book = {
+            "format": FORMAT,
+            "asker": type(self).__name__,
+            "seed": self.seed,
+            "data": self._key,
+            "annotators": None
+            if self._people[0].name is None
+            else {person.name: person.cost for person in self._people},
+            "kinds": list(self._kinds),
+            "audit": self._audit,
+            "refit": self._refit,
+            "answers": [answer.to_dict() for answer in self.answers],
+        }
+        return json.dumps(book, indent=1)
+
+    @classmethod
+    def from_json(cls, text: str, data: Any, *, side: SideInformation | None = None) -> "Asker":
+        """The asker that wrote a log, by a replay: equal to it in every bit.
+
+        Parameters
+        ----------
+        text : str
+            From `to_json`.
+        data : array or sparse matrix
+            The same data.
+        side : SideInformation, optional
+            The same statements of the start.
+
+        Returns
+        -------
+        Asker
+        """
+        book = read_book(text, cls.__name__)
+        asker = cls(
+            data,
+            side=side,
+            annotators=book["annotators"],
+            kinds=book["kinds"],
+            audit=book["audit"],
+            refit=book["refit"],
+            random_state=book["seed"],
+        )
+        return replay(asker, book, asker._key)
+
+    def __repr__(self) -> str:
+        return (
+            f"Asker({self.n_samples} rows; {len(self.answers)} answers, "
+            f"{self._state.committee.items.is_anchor.sum()} classes named)"
+        )
+
+    # Steps
+
+    @cached_property
+    def _shown(self) -> Shown:
+        return show(self._state.committee)
+
+    def _statements(self, answers: Sequence[Answer]) -> SideInformation:
+        return side_of(answers, self.n_samples, self._given.index, self._state.names)
+
+    def _copy(self, answers: tuple[Answer, ...], states: tuple["_State", ...]) -> "Asker":
+        """The same asker with another log; what was cached stays behind."""
+        other = object.__new__(type(self))
+        for key in ("_people", "_kinds", "_audit", "_refit", "seed", "_key", "_given", "_origin"):
+            setattr(other, key, getattr(self, key))
+        other.answers, other._states, other._state = answers, states, self._state
+        return other
+
+    def _with(self, answer: Answer) -> "Asker":
+        committee, names, fit = self._state
+        facts, names = facts_of_answer(answer, names)
+        answers = (*self.answers, answer)
+        if len(facts.i) and not answer.question.audit:
+            committee = told(committee, facts, names.books, len(names.annotators))
+            if committee.step % EVERY == 0:
+                shown = show(committee)
+                committee = learn_graph(committee, shown)
+                fit = self._fit_of(answers, names, rows_of(committee, shown.clusters))
+        state = _State(committee, names, fit)
+        states = self._states
+        if len(answers) % EVERY == 0:
+            states = (*states, state._replace(committee=bare(committee)))
+        other = self._copy(answers, states)
+        other._state = state
+        return other
+
+    def _fit_of(self, answers: Sequence[Answer], names: Names, own: Ints) -> "_Fit | None":
+        X = self._state.committee.structure.X
+        if self._refit is None or X is None:
+            return None
+        used = [answer for answer in answers if not answer.question.audit]
+        side = self._given + side_of(used, self.n_samples, self._given.index, names)
+        return _Fit(self._refit, X, side, own, self.seed)
+
+
+class _Fit:
+    """A refit that is computed when somebody looks at it."""
+
+    def __init__(self, model: Any, X: Any, side: SideInformation, own: Ints, seed: int) -> None:
+        self._arguments = (model, X, side, own, seed)
+
+    @cached_property
+    def labels(self) -> Ints:
+        return refit(*self._arguments)
+
+
+class _State(NamedTuple):
+    committee: Committee
+    names: Names
+    fit: _Fit | None
+
+
+def _first_state(structure: Structure, side: SideInformation, people: Any, seed: int) -> _State:
+    facts, names = facts_of_side(side)
+    for person in people:
+        names = names.with_annotator(person.name)
+    committee = start(
+        structure,
+        seed,
+        facts=facts,
+        vocabulary=names.books,
+        n_annotators=len(names.annotators),
+        with_metric=structure.X is not None,
+    )
+    return _State(committee, names, None)
+
+
+def rows_of(committee: Committee, per_item: NDArray[Any]) -> Any:
+    """A value of each item, for every row of it."""
+    return per_item[committee.items.of_slot[committee.structure.row_leaf]]
+
+
+def check_kinds(kinds: Any) -> tuple[str, ...]:
+    """Kinds of question, known and at least one."""
+    chosen = (kinds,) if isinstance(kinds, str) else tuple(kinds)
+    if not chosen or not set(chosen) <= set(KINDS):
+        raise QuestionError(f"kinds is {kinds!r}; give some of 'pair' and 'label'.")
+    return chosen
+
+
+def read_book(text: str, name: str) -> dict[str, Any]:
+    """The parts of a log, if it is one of ours."""
+    try:
+        book = json.loads(text)
+        is_ours = isinstance(book, dict) and book.get("format") == FORMAT
+    except (TypeError, ValueError) as error:
+        raise QuestionError(f"this is not a log of an asker: {error}.") from error
+    if not is_ours or book.get("asker") != name:
+        raise QuestionError(
+            f"this is not a log that {name}.to_json wrote; it has "
+            f"{sorted(book) if isinstance(book, dict) else type(book).__name__}."
+        )
+    return dict(book)
+
+
+def replay(asker: Any, book: Mapping[str, Any], key: str | None) -> Any:
+    """Give an asker the answers of a log, in their order."""
+    if book["data"] != key:
+        raise QuestionError(
+            f"the log is about other data: it was written for {book['data']!r}, and this is "
+            f"{key!r}."
+        )
+    for entry in book["answers"]:
+        asker = asker.answer(
+            entry["question"], entry["value"], annotator=entry["annotator"],
+            seconds=entry["seconds"],
+        )  # fmt: skip
+    return asker
+
+
+def _values(data: Any) -> Any:
+    return data.to_numpy() if hasattr(data, "to_numpy") else data
+
+
+def _check_given(side: SideInformation | None, n_rows: int) -> SideInformation:
+    if side is None:
+        return SideInformation.empty(n_rows)
+    if not isinstance(side, SideInformation):
+        raise QuestionError(f"side is a {type(side).__name__}; give a SideInformation or None.")
+    if side.n_samples != n_rows:
+        raise QuestionError(f"side is about {side.n_samples} rows, and the data has {n_rows}.")
+    return side

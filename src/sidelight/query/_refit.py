@@ -1,0 +1,77 @@
+"""Two ways in which a model helps the committee: a learned metric, and a second partition."""
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from sidelight.metrics import adjusted_rand
+from sidelight.models import StatementMetric, find_model
+from sidelight.query._committee import Committee, weigh_items
+from sidelight.query._display import SMALL, Shown
+from sidelight.query._structure import Ints, metric_leaves
+from sidelight.side import SideInformation
+
+EVERY = 25  # answers between two fits
+AGREE = 0.8  # with a larger ARI between the two partitions the asker's own is shown
+ENOUGH_FREEDOM = 12.0
+
+
+def learn_graph(committee: Committee, shown: Shown) -> Committee:
+    """The second graph anew, by neighbours in the metric of the annotated rows' shown clusters.
+
+    Tree, items and volumes stay. Chains on either graph compete by how well they predict answers.
+    """
+    structure, items, facts = committee.structure, committee.items, committee.facts
+    if structure.X is None or len(committee.graphs) < 2:
+        return committee
+    rows = np.unique(np.concatenate([facts.i, facts.j[facts.j >= 0]]))
+    y = np.full(structure.n_rows, -1)
+    y[rows] = shown.clusters[items.of_slot[structure.row_leaf[rows]]]
+    metric = StatementMetric(min_freedom=ENOUGH_FREEDOM)
+    metric.fit(structure.X, side=SideInformation.from_labels(y))
+    if metric.freedom_ < ENOUGH_FREEDOM:
+        return committee
+    graph = metric_leaves(structure, np.ascontiguousarray(metric.transform(structure.points)))
+    graphs = (structure.leaves, graph)
+    items = weigh_items(structure, graphs, items, np.arange(len(items.node)))
+    return replace(committee, graphs=graphs, items=items)
+
+
+def refit(model: Any, X: Any, side: SideInformation, own: Ints, seed: int) -> Ints:
+    """Labels by a model that is given the answers, from its own starts and from the asker's.
+
+    The number of clusters is that of shown clusters of at least 2 % of the rows.
+    """
+    size = np.bincount(own)
+    n_clusters = max(int((size >= SMALL * len(own)).sum()), 2)
+    best: Any = None
+    for init in (None, own):
+        fitted = _fit(model, X, side, n_clusters, init, seed)
+        if best is None or fitted.objective_ < best.objective_:
+            best = fitted
+    return np.asarray(best.labels_)
+
+
+def _fit(model: Any, X: Any, side: SideInformation, n_clusters: int, init: Any, seed: int) -> Any:
+    settings = {"n_clusters": n_clusters, "random_state": seed % 2**31}
+    if isinstance(model, str):
+        fresh = find_model(model)(**settings)
+    else:
+        from sklearn.base import clone
+
+        fresh = clone(model)
+        allowed = fresh.get_params()
+        fresh.set_params(**{key: value for key, value in settings.items() if key in allowed})
+    if init is not None and "init" in fresh.get_params():
+        small = np.bincount(init) < SMALL * len(init)
+        fresh.set_params(init=np.where(small[init], -1, init))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about convergence: the next answers fit again
+        return fresh.fit(X, side=side)
+
+
+def differs(own: Ints, other: Ints) -> bool:
+    """Whether the refit is shown: it disagrees with the asker's partition."""
+    return bool(adjusted_rand(own, other) < AGREE)
