@@ -56,6 +56,7 @@ HOMES = {
         "tables",
         "study",
         "select",
+        "query",
         "_validation",
         "testing",
         "graph",
