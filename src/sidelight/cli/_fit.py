@@ -7,23 +7,21 @@ from typing import Annotated
 
 import typer
 
-from sidelight.cli._options import Id, KeepFormulas, Overwrite, Seed
+from sidelight.cli._options import (
+    Columns,
+    Data,
+    Drop,
+    Id,
+    Imputed,
+    KeepFormulas,
+    Labels,
+    OneHot,
+    Overwrite,
+    Scaled,
+    Seed,
+    Side,
+)
 from sidelight.exceptions import SidelightError
-
-
-class Scale(StrEnum):
-    """What is done to columns before the clustering."""
-
-    standard = "standard"
-    minmax = "minmax"
-    none = "none"
-
-
-class Impute(StrEnum):
-    """What stands in for a missing number."""
-
-    median = "median"
-    mean = "mean"
 
 
 class Picture(StrEnum):
@@ -36,12 +34,7 @@ class Picture(StrEnum):
 
 def fit(
     context: typer.Context,
-    data: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DATA", help="The table: .csv, .tsv, .parquet, .npz, .npy or .h5ad."
-        ),
-    ],
+    data: Data,
     out: Annotated[
         Path,
         typer.Option(
@@ -52,16 +45,8 @@ def fit(
     model: Annotated[
         str, typer.Option(metavar="NAME", help="The model; 'sidelight models' lists them.")
     ] = "DiscriminativeClustering",
-    side: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", help="File of statements; may be given several times."),
-    ] = None,
-    labels: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN", help="Column with the classes that are known, empty elsewhere."
-        ),
-    ] = None,
+    side: Side = None,
+    labels: Labels = None,
     id: Id = None,
     use_rep: Annotated[
         str | None,
@@ -71,33 +56,11 @@ def fit(
         str | None,
         typer.Option(metavar="KEY", help="Statements in the data (.h5ad): their key in uns."),
     ] = None,
-    columns: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN", help="Column to cluster by (several times); by default all."
-        ),
-    ] = None,
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="Column to leave out (several times)."),
-    ] = None,
-    one_hot: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Text column, each value of which becomes a column (several times).",
-        ),
-    ] = None,
-    impute: Annotated[
-        Impute | None, typer.Option(help="What stands in for missing numbers.")
-    ] = None,
-    scale: Annotated[
-        Scale | None,
-        typer.Option(
-            help="Make columns comparable: mean 0 and deviation 1, or from 0 to 1. "
-            "By default standard, and none for cells (.h5ad)."
-        ),
-    ] = None,
+    columns: Columns = None,
+    drop: Drop = None,
+    one_hot: OneHot = None,
+    impute: Imputed = None,
+    scale: Scaled = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(

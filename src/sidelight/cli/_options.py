@@ -1,9 +1,62 @@
 """Options that several commands have, each declared once."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+
+class Scale(StrEnum):
+    """What is done to columns before the clustering."""
+
+    standard = "standard"
+    minmax = "minmax"
+    none = "none"
+
+
+class Impute(StrEnum):
+    """What stands in for a missing number."""
+
+    median = "median"
+    mean = "mean"
+
+
+Data = Annotated[
+    Path,
+    typer.Argument(metavar="DATA", help="The table: .csv, .tsv, .parquet, .npz, .npy or .h5ad."),
+]
+Side = Annotated[
+    list[Path] | None,
+    typer.Option(metavar="FILE", help="File of statements; may be given several times."),
+]
+Labels = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="Column with the classes that are known, empty elsewhere."),
+]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="Column to cluster by (several times); by default all."),
+]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="Column to leave out (several times)."),
+]
+OneHot = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Text column, each value of which becomes a column (several times).",
+    ),
+]
+Imputed = Annotated[Impute | None, typer.Option(help="What stands in for missing numbers.")]
+Scaled = Annotated[
+    Scale | None,
+    typer.Option(
+        help="Make columns comparable: mean 0 and deviation 1, or from 0 to 1. "
+        "By default standard, and none for cells (.h5ad)."
+    ),
+]
 
 Id = Annotated[
     str | None,
