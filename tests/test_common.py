@@ -25,10 +25,12 @@ from sidelight import (
     ConstraintPropagation,
     COPKMeans,
     DiscriminativeClustering,
+    EquivalenceGaussianMixture,
     HGMeans,
     HMRFKMeans,
     MarkovAggregation,
     MPCKMeans,
+    PartialLabelGaussianMixture,
     PartitionLevelKMeans,
     PCKMeans,
     RelationSpectral,
@@ -65,6 +67,8 @@ MODELS = [
     ConsensusKMeans(3, n_partitions=3),
     HGMeans(3, n_init=3, n_generations=2),
     ConstraintPropagation(3),
+    PartialLabelGaussianMixture(3, n_init=2),
+    EquivalenceGaussianMixture(3, n_init=2),
 ]
 _SPARSE = "it takes an estimator with predict_proba and sparse X for a classifier: multi_class"
 _CLASSES = "its y has more classes than clusters, and labels that hold need a cluster per class"
@@ -83,21 +87,20 @@ _COPIES = dict.fromkeys(
     "a copy of a labelled row is in pairs of its own, and pairs are not weighed by rows",
 )
 _DRAWN = dict.fromkeys(_COPIES, "what it draws follows the order of the rows, which is shuffled")
+_SPARSE_PROBABLE = dict.fromkeys(
+    ("check_estimator_sparse_array", "check_estimator_sparse_matrix"), _SPARSE
+)
 EXPECTED_FAILURES = {  # {model name: {check name: reason}}
     "ConsensusKMeans": _DRAWN,
     "HGMeans": _DRAWN,
     "COPKMeans": dict.fromkeys(_WITH_MANY_CLASSES, _CLASSES),
     "CVQE": _COPIES,
     "ConstrainedKMeans": dict.fromkeys(_WITH_MANY_CLASSES, _CLASSES),
-    "BayesianMixture": {
-        "check_estimator_sparse_array": _SPARSE,
-        "check_estimator_sparse_matrix": _SPARSE,
-    },
+    "BayesianMixture": _SPARSE_PROBABLE,
+    "EquivalenceGaussianMixture": dict.fromkeys(_WITH_MANY_CLASSES, _CLASSES) | _SPARSE_PROBABLE,
     "LCVQE": _COPIES,
-    "DiscriminativeClustering": {
-        "check_estimator_sparse_array": _SPARSE,
-        "check_estimator_sparse_matrix": _SPARSE,
-    },
+    "PartialLabelGaussianMixture": dict.fromkeys(_WITH_MANY_CLASSES, _CLASSES) | _SPARSE_PROBABLE,
+    "DiscriminativeClustering": _SPARSE_PROBABLE,
 }
 
 

@@ -38,6 +38,8 @@ MODELS = {
     "BayesianMixture": {},
     "DiscriminativeClustering": {},
     "AnnotatedGaussianMixture": {"n_clusters": K},
+    "PartialLabelGaussianMixture": {"n_clusters": K + 1, "n_init": 2},
+    "EquivalenceGaussianMixture": {"n_clusters": K, "n_init": 2},
     "StructuralEntropyClustering": {},
     "StructuralEntropyTree": {},
     "RelationSpectral": {"n_clusters": K},
@@ -59,6 +61,7 @@ SAID = {
     "ConstrainedKMeans": ("labels",),
     "ConsensusKMeans": ("labels",),
     "HGMeans": ("labels",),
+    "PartialLabelGaussianMixture": ("labels",),
 }
 CASES = [(model, kind) for model in MODELS for kind in SAID.get(model, ("labels", "pairs"))]
 

@@ -13,7 +13,9 @@ from sidelight import (
     BayesianMixture,
     ConstrainedKMeans,
     COPKMeans,
+    EquivalenceGaussianMixture,
     MarkovAggregation,
+    PartialLabelGaussianMixture,
     PartitionLevelKMeans,
     PCKMeans,
     SeededKMeans,
@@ -60,6 +62,11 @@ MODELS["seeded"] = SeededKMeans(4, n_init=2, random_state=0)
 MODELS["constrained"] = ConstrainedKMeans(4, n_init=2, random_state=0)
 MODELS["pairwise"] = PCKMeans(4, n_init=2, random_state=0)
 MODELS["all kept"] = COPKMeans(4, n_init=2, random_state=0)
+MODELS["labels held"] = PartialLabelGaussianMixture(4, n_init=2, random_state=0)
+MODELS["labels held, diagonal"] = PartialLabelGaussianMixture(
+    4, covariance_type="diag", n_init=1, random_state=0
+)
+MODELS["equivalence"] = EquivalenceGaussianMixture(4, n_init=1, random_state=0)
 MODELS["annotated"] = AnnotatedGaussianMixture(4, n_init=2, n_generations=1, random_state=0)
 MODELS["annotated, diagonal blocks"] = AnnotatedGaussianMixture(
     4, annotation_model="sbm", covariance_type="diag", n_init=1, n_generations=0, random_state=0

@@ -93,6 +93,8 @@ def test_models_are_found_by_their_tags():
     assert model_names(objective_sense="max", takes_similarities=False) == [
         "AnnotatedGaussianMixture",
         "BayesianMixture",
+        "EquivalenceGaussianMixture",
+        "PartialLabelGaussianMixture",
     ]
     assert "MarkovAggregation" in model_names(takes_similarities=True)
 

@@ -8,6 +8,7 @@ from sidelight.blocks._blocks import (
     RowEntries,
     as_blocks,
     is_dask,
+    part_of,
 )
 from sidelight.blocks._cluster import Cluster, active_client
 from sidelight.blocks._dask import check_dask, check_sizes, lazily
@@ -29,5 +30,6 @@ __all__ = [
     "lazily",
     "n_threads",
     "one_blas_thread",
+    "part_of",
     "threads",
 ]

@@ -42,6 +42,12 @@ if TYPE_CHECKING:
     from sidelight.models._kmeans.vqe import CVQE as CVQE
     from sidelight.models._kmeans.vqe import LCVQE as LCVQE
     from sidelight.models._markov.aggregation import MarkovAggregation as MarkovAggregation
+    from sidelight.models._mixtures.equivalence import (
+        EquivalenceGaussianMixture as EquivalenceGaussianMixture,
+    )
+    from sidelight.models._mixtures.partial_label import (
+        PartialLabelGaussianMixture as PartialLabelGaussianMixture,
+    )
 
 # In the order in which lists show them: by name.
 HOMES = {
@@ -54,12 +60,14 @@ HOMES = {
     "ConstrainedSpectral": "_graph.constrained",
     "ConstraintPropagation": "_graph.propagation",
     "DiscriminativeClustering": "_discriminative.clustering",
+    "EquivalenceGaussianMixture": "_mixtures.equivalence",
     "HGMeans": "_kmeans.hg",
     "HMRFKMeans": "_kmeans.hmrf",
     "LCVQE": "_kmeans.vqe",
     "MPCKMeans": "_kmeans.mpck",
     "MarkovAggregation": "_markov.aggregation",
     "PCKMeans": "_kmeans.pck",
+    "PartialLabelGaussianMixture": "_mixtures.partial_label",
     "PartitionLevelKMeans": "_kmeans.partition_level",
     "RelationSpectral": "_graph.relation",
     "SeededKMeans": "_kmeans.seeded",

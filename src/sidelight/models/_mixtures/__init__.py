@@ -1,0 +1,1 @@
+"""Mixtures and fuzzy clusters with labels and equivalence."""

@@ -1,0 +1,346 @@
+"""Gaussians at their likeliest parameters, with a floor under their covariances.
+
+    Sigma_k = (S_k + nu Psi) / (N_k + nu)       S_k: scatter about the mean; N_k: rows
+
+maximises the log-likelihood plus  sum_k -nu/2 (log |Sigma_k| + tr(Psi Sigma_k^-1)), the mode of an
+inverse Wishart prior: a likelihood alone has no maximum, since a component on one row may shrink to
+it. The floor counts as nu rows. Psi is fixed for the whole fit, from the scatter inside the
+clusters of the first start; nu is given, or the one that is best for rows that are left out
+(`floor_of`).
+
+Columns are measured in their standard deviations, spherical ones in one for all; a constant column
+says nothing and is left out. Sparse rows (diagonal and spherical) are not shifted, so that a pass
+takes the time of the numbers that are there.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from sidelight._kernels import bayesian_mixture as kernels
+from sidelight.blocks import Blocks, CSRRows
+from sidelight.exceptions import DataError
+from sidelight.models._emissions.emission import Rows, Spread, dense_parts
+
+Floats = NDArray[np.float64]
+Statistics = tuple[Floats, ...]
+
+COVARIANCE_TYPES = ("full", "tied", "diag", "spherical")
+
+# A column may be constant inside every cluster of the start: a millionth of its variance is left.
+_LEAST_VARIANCE = 1e-6
+# The strengths and the round shares of Psi that are tried; densities are flat between them.
+_STRENGTHS = np.geomspace(0.1, 10_000.0, 26)
+_ROUND = (0.001, 0.01, 0.03, 0.1, 0.3, 1.0)
+
+
+class Components(NamedTuple):
+    """T Gaussians in the coordinates of the emission.
+
+    ``whiten`` is the inverse of the lower Cholesky factor (T, d, d), or precisions (T, d); so is
+    ``covariance``, (T, d, d) or (T, d).
+    """
+
+    mean: Floats
+    covariance: Floats
+    whiten: Floats
+    log_det: Floats
+
+
+class Floor(NamedTuple):
+    """What a covariance is drawn to, Psi, and how many rows that counts as, nu."""
+
+    strength: float
+    scale: Floats
+
+
+@dataclass(frozen=True)
+class Gaussians:
+    """The emission of mixtures with labels and groups; see `_em` for what the loop asks of it.
+
+    ``shift`` and ``scale`` lead to its coordinates: z = (x - shift) / scale, in ``columns``.
+    """
+
+    covariance_type: str
+    columns: NDArray[np.int64]
+    shift: Floats
+    scale: Floats
+    means_of_all: Floats
+    floor: Floor | None = None
+
+    @classmethod
+    def of(cls, rows: Blocks, covariance_type: str) -> Self:
+        """Without a floor yet; see `with_floor`."""
+        # Sparse rows stay as they are where variances are all that is needed.
+        as_it_is = isinstance(rows.block(0).X, CSRRows) and covariance_type in ("diag", "spherical")
+        spread = Spread.of(rows)
+        deviation = np.sqrt(spread.variance)
+        if covariance_type == "spherical":
+            deviation[:] = np.sqrt(spread.variance.sum() / max(len(deviation), 1))
+        shift = np.zeros_like(spread.mean) if as_it_is else spread.mean
+        return cls(covariance_type, spread.columns, shift, deviation, spread.all_means)
+
+    def with_floor(self, Z: Any, labels: NDArray[Any], strength: float | str) -> Self:
+        """The same with the floor that the clusters of a first start suggest; see `floor_of`."""
+        return replace(self, floor=floor_of(self.covariance_type, Z, labels, strength))
+
+    @property
+    def is_matrix(self) -> bool:
+        """Whether covariances are matrices, and not variances of columns."""
+        return self.covariance_type in ("full", "tied")
+
+    def coordinates(self, X: Rows) -> Any:
+        """Rows as the emission sees them; sparse ones stay sparse where variances are enough."""
+        if isinstance(X, CSRRows) and not self.is_matrix:
+            spread = Spread(self.columns, self.shift, self.scale, self.means_of_all)
+            return spread.scaled(X, 1.0 / self.scale)
+        return np.vstack([Z for _, Z in self._parts(X)])
+
+    def _parts(self, X: Rows) -> Iterator[tuple[slice, Floats]]:
+        """Dense coordinates, of sparse rows a few at a time."""
+        spread = Spread(self.columns, self.shift, self.scale, self.means_of_all)
+        for part, dense in dense_parts(X, len(self.means_of_all)):
+            inside = spread.select(dense) - self.shift
+            inside /= self.scale
+            yield part, np.ascontiguousarray(inside)
+
+    def statistics(self, X: Rows, phi: Floats) -> Statistics:
+        """Masses (T,), sums (T, d) and squares: (T, d, d), (1, d, d) if tied, else (T, d)."""
+        mass, d = phi.sum(axis=1), len(self.columns)
+        if not self.is_matrix:
+            Z = self.coordinates(X)
+            if isinstance(X, CSRRows):
+                return mass, phi @ Z, phi @ Z.power(2)
+            sums, squares = np.zeros((len(phi), d)), np.zeros((len(phi), d))
+            kernels.moments_diag(Z, np.zeros(d), phi, sums, squares)
+            return mass, sums, squares
+        is_tied = self.covariance_type == "tied"
+        weights = phi.sum(axis=0)[None] if is_tied else phi
+        sums, squares = np.zeros((len(phi), d)), np.zeros((len(weights), d, d))
+        own = np.zeros(d)
+        for part, Z in self._parts(X):
+            weighted = np.empty_like(Z)
+            for k in range(len(weights)):
+                mine = np.ascontiguousarray(weights[k, part])
+                into = own if is_tied else sums[k]
+                count = kernels.gather(Z, np.zeros(d), mine, weighted, into)
+                squares[k] += weighted[:count].T @ weighted[:count]
+            if is_tied:
+                sums += phi[:, part] @ Z
+        return mass, sums, squares
+
+    def components(self, statistics: Statistics) -> Components:
+        """The best Gaussians for given memberships."""
+        assert self.floor is not None
+        mass = statistics[0]
+        mean, scatter = scatters(self.covariance_type, statistics)
+        d = mean.shape[1]
+        strength, target = self.floor
+        counted = mass if self.covariance_type != "tied" else mass.sum(keepdims=True)
+        # Without rows and without a floor a covariance is anything.
+        rows = np.maximum(counted + strength, 1e-300)
+        if self.covariance_type == "spherical":
+            scatter = np.repeat(scatter.mean(axis=1, keepdims=True), d, axis=1)
+        shape = (-1,) + (1,) * (scatter.ndim - 1)
+        covariance = (scatter + strength * target) / rows.reshape(shape)
+        whiten, log_det = self._whitened(covariance)
+        full = (len(mass), *covariance.shape[1:])
+        return Components(
+            mean,
+            np.broadcast_to(covariance, full),
+            np.broadcast_to(whiten, full),
+            np.broadcast_to(log_det, mass.shape),
+        )
+
+    def _whitened(self, covariance: Floats) -> tuple[Floats, Floats]:
+        """Inverse Cholesky factors (or precisions) and log determinants."""
+        if not self.is_matrix:
+            if (covariance <= 0.0).any() or not np.isfinite(covariance).all():
+                raise DataError(_SINGULAR)
+            return 1.0 / covariance, np.log(covariance).sum(axis=1)
+        try:
+            factor = np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
+        except np.linalg.LinAlgError:
+            raise DataError(_SINGULAR) from None
+        whiten = np.zeros_like(factor)
+        kernels.invert_lower(factor, whiten)
+        return whiten, 2.0 * np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(axis=1)
+
+    def log_density(self, X: Rows, components: Components) -> Floats:
+        """Log N(x; mean_k, covariance_k), (T, n), over the columns that vary."""
+        n_components, d = components.mean.shape
+        constant = -0.5 * (components.log_det + d * np.log(2.0 * np.pi))
+        constant = constant - np.log(self.scale).sum()
+        nowhere = np.zeros(d)
+        if not self.is_matrix:
+            Z = self.coordinates(X)
+            if isinstance(X, CSRRows):
+                weighted = components.whiten * components.mean
+                constant = constant - 0.5 * (weighted * components.mean).sum(axis=1)
+                scores = Z @ weighted.T - 0.5 * (Z.power(2) @ components.whiten.T)
+                return np.ascontiguousarray(scores.T + constant[:, None])
+            out = np.empty((n_components, len(Z)))
+            precision = np.ascontiguousarray(components.whiten)
+            tile = np.zeros((d, kernels.TILE))
+            kernels.log_density_diag(Z, nowhere, components.mean, precision, constant, out, tile)
+            return out
+        padded = np.zeros((n_components, d, d + -d % 4))
+        padded[:, :, :d] = components.whiten
+        offset = np.einsum("kij,kj->ki", components.whiten, components.mean)
+        tile = np.zeros((d + -d % 4, kernels.TILE))
+        parts = []
+        for _, Z in self._parts(X):
+            out = np.empty((n_components, len(Z)))
+            kernels.log_density_full(Z, nowhere, padded, offset, constant, out, tile)
+            parts.append(out)
+        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+
+    def log_prior(self, components: Components) -> float:
+        """sum_k -nu/2 (log |Sigma_k| + tr(Psi Sigma_k^-1)); one term where all share a matrix."""
+        assert self.floor is not None
+        strength, scale = self.floor
+        n = 1 if self.covariance_type == "tied" else len(components.mean)
+        whiten = components.whiten[:n]
+        if self.is_matrix:
+            trace = np.einsum("kij,jl,kil->k", whiten, scale, whiten, optimize=True)
+        else:
+            trace = (whiten * scale).sum(axis=1)
+        return float(-0.5 * strength * (components.log_det[:n] + trace).sum())
+
+    def n_parameters(self, n_clusters: int) -> int:
+        """How many numbers a mixture of so many components has, weights included."""
+        d = len(self.columns)
+        of_covariance = {
+            "full": n_clusters * d * (d + 1) // 2,
+            "tied": d * (d + 1) // 2,
+            "diag": n_clusters * d,
+            "spherical": n_clusters,
+        }[self.covariance_type]
+        return n_clusters - 1 + n_clusters * d + of_covariance
+
+    def parameters(self, components: Components) -> tuple[Floats, Floats]:
+        """Means, and covariances in scikit-learn's shapes; constant columns have variance 0."""
+        n, n_all = len(components.mean), len(self.means_of_all)
+        means = np.tile(self.means_of_all, (n, 1))
+        means[:, self.columns] = self.shift + self.scale * components.mean
+        if self.is_matrix:
+            covariances = np.zeros((n, n_all, n_all))
+            scaled = components.covariance * self.scale[:, None] * self.scale
+            covariances[:, self.columns[:, None], self.columns] = scaled
+            return means, covariances[0] if self.covariance_type == "tied" else covariances
+        variances = np.zeros((n, n_all))
+        variances[:, self.columns] = components.covariance * self.scale**2
+        if self.covariance_type == "spherical":
+            return means, variances.max(axis=1)
+        return means, variances
+
+
+_SINGULAR = (
+    "a cluster's covariance is singular: it has fewer rows than columns, or columns that follow "
+    "from each other. Give variance_prior above 0, or covariance_type 'diag' or 'tied'."
+)
+
+
+def scatters(covariance_type: str, statistics: Statistics) -> tuple[Floats, Floats]:
+    """Means (T, d), and squares about them: (T, d, d), (1, d, d) if tied, else (T, d)."""
+    mass, sums, squares = statistics
+    mean = sums / np.maximum(mass, 1e-300)[:, None]
+    if covariance_type == "full":
+        return mean, squares - mass[:, None, None] * mean[:, :, None] * mean[:, None, :]
+    if covariance_type == "tied":
+        return mean, squares - np.einsum("k,ki,kj->ij", mass, mean, mean)[None]
+    return mean, np.maximum(squares - mass[:, None] * mean**2, 0.0)
+
+
+def floor_of(covariance_type: str, Z: Any, labels: NDArray[Any], strength: float | str) -> Floor:
+    """Psi and nu for rows in the coordinates of the emission, with their clusters at the start.
+
+    diag, spherical: Psi is the variance inside clusters, by column or in all, and "auto" is 1.
+    full, tied: Psi lies between the covariance inside clusters (tied: its diagonal) and its mean
+    variance in every direction. Where, and the strength, is what gives rows that are left out one
+    by one the highest density: the sum of log N(x_i; parameters without x_i), which has a closed
+    form.
+    """
+    auto = strength == "auto"
+    counts = np.bincount(labels)
+    n_spare = len(labels) - int(np.count_nonzero(counts))
+    if covariance_type in ("diag", "spherical"):
+        variance = inside_variances(Z, labels, counts, n_spare)
+        if covariance_type == "spherical" and len(variance):
+            variance = np.full_like(variance, variance.mean())
+        return Floor(1.0 if auto else float(strength), variance)
+    d = Z.shape[1]
+    centered = Z - group_means(Z, labels, counts)[labels]
+    inside = centered.T @ centered / n_spare if n_spare else np.eye(d)
+    base = inside if covariance_type == "full" else np.diag(np.diagonal(inside))
+    level = max(float(np.trace(inside)) / max(d, 1), _LEAST_VARIANCE)
+    if covariance_type == "tied":
+        labels, counts = np.zeros_like(labels), np.array([n_spare])
+    strengths = _STRENGTHS if auto else np.array([max(float(strength), _STRENGTHS[0])])
+    best, found = -np.inf, Floor(float(strengths[0]), level * np.eye(d))
+    for share in _ROUND:
+        scale = (1.0 - share) * base + share * level * np.eye(d)
+        # A row that is left out is missing from Psi too.
+        own = (1.0 - share) / n_spare if n_spare and covariance_type == "full" else 0.0
+        value = left_out_densities(centered, labels, counts, scale, own, strengths)
+        if value.max(initial=-np.inf) > best:
+            best = float(value.max())
+            found = Floor(float(strengths[value.argmax()]), scale)
+    return found if auto else found._replace(strength=float(strength))
+
+
+def group_means(Z: Any, labels: NDArray[Any], counts: NDArray[Any]) -> Floats:
+    """The mean of each cluster, 0 for those without rows."""
+    member = sparse.csr_array((np.ones(len(labels)), (labels, np.arange(len(labels)))))
+    sums = member @ Z
+    sums = sums.toarray() if sparse.issparse(sums) else sums
+    return np.asarray(sums / np.maximum(counts, 1)[:, None])
+
+
+def inside_variances(Z: Any, labels: NDArray[Any], counts: NDArray[Any], n_spare: int) -> Floats:
+    """The variance of each column inside clusters; 1, that of the column, if no row is spare."""
+    if not n_spare:
+        return np.ones(Z.shape[1])
+    mean = group_means(Z, labels, counts)
+    squares = np.asarray(Z.multiply(Z).sum(axis=0)) if sparse.issparse(Z) else (Z**2).sum(axis=0)
+    variance = (squares - counts @ mean**2) / n_spare
+    return np.maximum(variance, _LEAST_VARIANCE)
+
+
+def left_out_densities(
+    centered: Floats,
+    labels: NDArray[Any],
+    counts: NDArray[Any],
+    scale: Floats,
+    own_share: float,
+    strengths: Floats,
+) -> Floats:
+    """The log densities of rows under the parameters without them, summed, for each strength.
+
+    With u = x - mean, A = S + nu Psi, q = u' A^-1 u, c = n / (n - 1) and b = c (1 + nu own_share),
+    where own_share is the part of a row's square in Psi, the determinant without x is |A| (1 - b q)
+    and the squared distance (n - 1 + nu) c² q / (1 - b q). Clusters of one row say nothing.
+    """
+    d = centered.shape[1]
+    root = np.linalg.inv(np.linalg.cholesky(scale))
+    log_det = -2.0 * np.log(np.diagonal(root)).sum()
+    whitened = centered @ root.T
+    total = np.zeros(len(strengths))
+    for k in np.flatnonzero(counts > 1):
+        own, n = whitened[labels == k], float(counts[k])
+        values, vectors = np.linalg.eigh(own.T @ own)
+        squares = (own @ vectors) ** 2
+        c = n / (n - 1.0)
+        for place, nu in enumerate(strengths):
+            along = np.maximum(values, 0.0) + nu
+            q = squares @ (1.0 / along)
+            left = np.maximum(1.0 - c * (1.0 + nu * own_share) * q, 1e-12)
+            rows = n - 1.0 + nu
+            per_row = np.log(left) + rows * c * c * q / left
+            fixed = log_det + np.log(along).sum() - d * np.log(rows)
+            total[place] -= 0.5 * (per_row.sum() + len(own) * fixed)
+    return total
