@@ -37,7 +37,7 @@ USES = {
     "models": {"side", "blocks", "graph", "results", "tree", "_kernels", "_validation", *BASE},
     "report": {"side", "results", "tree", "metrics", "graph", *BASE},
     "bio": {"side", "models", *BASE},
-    "select": {"side", "results", "metrics", "models", *BASE},
+    "select": {"side", "blocks", "results", "metrics", "models", *BASE},
     "query": {"side", "graph", "results", "metrics", "models", "_kernels", *BASE},
     "study": {"side", "tables", "models", "results", "report", "bio", "select", *BASE},
     "testing": {"side", "blocks", "models", "metrics", "results", "_validation", "datasets", *BASE},

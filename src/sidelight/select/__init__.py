@@ -1,6 +1,7 @@
-"""Is it any good? Answered by statements that are held back from the fit."""
+"""Is it any good, which model, how many clusters? By statements that are held back from the fit."""
 
 from sidelight.select._calibration import ENOUGH, Calibration, Judged, fit_temperature
+from sidelight.select._compare import Compared, Comparison, compare
 from sidelight.select._folds import SideKFold, hold_out
 from sidelight.select._held_out import HeldOut, cross_validate_statements
 from sidelight.select._scores import Kept, StatementScores, statement_scores
@@ -8,11 +9,14 @@ from sidelight.select._scores import Kept, StatementScores, statement_scores
 __all__ = [
     "ENOUGH",
     "Calibration",
+    "Compared",
+    "Comparison",
     "HeldOut",
     "Judged",
     "Kept",
     "SideKFold",
     "StatementScores",
+    "compare",
     "cross_validate_statements",
     "fit_temperature",
     "hold_out",

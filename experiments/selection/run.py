@@ -1,0 +1,374 @@
+"""How good are choices by held-out statements, and the figure that is shown for them?
+
+See README.md.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import silhouette_score
+from sklearn.mixture import GaussianMixture
+
+from experiments.defaults.development import TABLES, development_table
+from experiments.runner import Cell, Experiment, Outcome, Table, seed_of
+from experiments.tables import markdown
+from sidelight import PCKMeans, StructuralEntropyTree
+from sidelight.exceptions import DatasetNotFoundError
+from sidelight.graph import leading_eigenvectors, neighbor_graph
+from sidelight.metrics import adjusted_rand
+from sidelight.select import Compared, compare, cross_validate_statements
+from sidelight.side import SideInformation, sample_pairs
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# Of the 26 development tables those with at most twenty classes.
+CHOSEN = tuple(name for name in TABLES if name not in ("orl", "bank77", "isolet1"))
+SIX = ("iris", "wine", "ecoli", "segmentation", "optdigits", "mouse_bladder")
+LEAK = ("iris", "ecoli", "optdigits")
+NUMBERS = (25, 100, 200)
+MOST_ROWS = 250
+ANNOTATED = 0.6  # of the rows are those that statements may name
+MODELS = (
+    *("StructuralEntropyClustering", "StructuralEntropyTree", "PCKMeans"),
+    *("BayesianMixture", "DiscriminativeClustering"),
+)
+RULES = ("best score", "one-error rule", "default", "most satisfied", "silhouette")
+DRAWS = 1
+
+
+def _data(cell: Cell) -> tuple[Floats, Ints]:
+    data = development_table(cell["dataset"], cell["draw"])
+    X, y = data.X[:MOST_ROWS], data.y[:MOST_ROWS]
+    return X, np.unique(y, return_inverse=True)[1]
+
+
+def _pairs(y: Ints, n: int, accuracy: float, seed: int) -> SideInformation:
+    """Random pairs among some of the rows; the others stay untouched."""
+    rng = np.random.default_rng(seed)
+    some = np.full(len(y), -1)
+    rows = rng.permutation(len(y))[: round(ANNOTATED * len(y))]
+    some[rows] = y[rows]
+    return sample_pairs(some, n, accuracy=accuracy, exact=True, random_state=rng)
+
+
+def run(cell: Cell) -> Mapping[str, float]:
+    """One cell of whichever table it belongs to."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return {"choice": _choice, "leak": _leak, "k": _number}[cell["what"]](cell)
+
+
+# Choices
+
+
+def _choice(cell: Cell) -> dict[str, float]:
+    """ARI on untouched rows of what each rule chooses, and of the best candidate."""
+    X, y = _data(cell)
+    seed = seed_of(**cell)
+    side = _pairs(y, cell["statements"], cell["accuracy"], seed)
+    found = compare(X, side=side, models=_models(), n_clusters=None, random_state=seed)
+    free = np.setdiff1d(np.arange(len(y)), side.annotated_rows)
+    labels = [_fitted(model, X, side) for model in found.models]
+    rows = found.rows
+    ari = np.array([adjusted_rand(y[free], each[free]) for each in labels])
+    shapes = [_silhouette(X, each) for each in labels]
+    kept = [1.0 - side.violated(each).mean() for each in labels]
+    names = [row.model for row in rows]
+    chosen = {
+        "best score": rows.index(found.choice),
+        "one-error rule": _one_error(rows),
+        "default": names.index("DiscriminativeClustering"),
+        "most satisfied": int(np.argmax(kept)),
+        "silhouette": int(np.argmax(shapes)),
+    }
+    values = {rule: float(ari[place]) for rule, place in chosen.items()}
+    right = _share_right(y, labels[chosen["best score"]], free)
+    wrong = 1.0 - cell["accuracy"]
+    return values | {
+        "best": float(ari.max()),
+        "classes": float(len(np.unique(y))),
+        "candidates": float(len(rows)),
+        "ties": float(sum(row.behind < 1.0 for row in rows) - 1),
+        "nested": found.estimate.share_right,
+        "truth": right * (1 - wrong) + (1 - right) * wrong,  # as the annotators would put it
+        "untouched": float(len(free)),
+    }
+
+
+def _models() -> list[Any]:
+    """Clusterings without statements for every number, and some of our models."""
+    from sklearn.cluster import AgglomerativeClustering, KMeans
+
+    return [
+        KMeans(n_init=5),
+        AgglomerativeClustering(),
+        GaussianMixture(covariance_type="diag", reg_covar=1e-3, n_init=2),
+        *MODELS,
+    ]
+
+
+def _fitted(model: Any, X: Floats, side: SideInformation) -> Ints:
+    found: Ints = (
+        model.fit_predict(X, side=side) if hasattr(model, "accepts") else model.fit_predict(X)
+    )
+    return found
+
+
+def _one_error(rows: Sequence[Compared]) -> int:
+    """Of those within one standard error of the best the one with the fewest clusters."""
+    tied = [place for place, row in enumerate(rows) if row.behind < 1.0]
+    return min(tied, key=lambda place: (rows[place].n_clusters, rows[place].seconds))
+
+
+def _silhouette(X: Floats, labels: Ints) -> float:
+    n = len(np.unique(labels))
+    return float(silhouette_score(X, labels)) if 1 < n < len(X) else -1.0
+
+
+def _share_right(y: Ints, labels: Ints, rows: Ints) -> float:
+    """The share of all pairs of some rows of which a partition says the truth."""
+    i, j = np.triu_indices(len(rows), 1)
+    i, j = rows[i], rows[j]
+    return float(((y[i] == y[j]) == (labels[i] == labels[j])).mean())
+
+
+# Leaks
+
+
+def _leak(cell: Cell) -> dict[str, float]:
+    """200 pairs among 40 rows: naive folds of pairs, ours, and the truth on untouched rows."""
+    X, y = _data(cell)
+    rng = np.random.default_rng(seed_of(**cell))
+    rows = rng.permutation(len(y))
+    some = np.full(len(y), -1)
+    some[rows[:40]] = y[rows[:40]]
+    side = sample_pairs(some, 200, random_state=rng)
+    model = PCKMeans(len(np.unique(y)), n_init=2, random_state=0)
+    held = cross_validate_statements(model, X, side=side, random_state=0)
+    fold = rng.permutation(side.n_statements) % 5
+    right = 0
+    for k in range(5):
+        labels = model.fit(X, side=side.where(fold != k)).labels_
+        right += int((~side.where(fold == k).violated(labels)).sum())
+    labels = model.fit(X, side=side).labels_
+    return {
+        "naive": right / side.n_statements,
+        "ours": held.share_right,
+        "truth": _share_right(y, labels, rows[40:]),
+    }
+
+
+# Numbers of clusters
+
+
+def _number(cell: Cell) -> dict[str, float]:
+    """How many clusters each rule finds."""
+    X, y = _data(cell)
+    seed = seed_of(**cell)
+    values = {"classes": float(len(np.unique(y)))}
+    numbers = [k for k in range(2, 16) if k < len(y)]
+    if cell["statements"] == 0:
+        mixtures = [
+            GaussianMixture(k, covariance_type="diag", reg_covar=1e-3, random_state=seed).fit(X)
+            for k in numbers
+        ]
+        bic = [mixture.bic(X) for mixture in mixtures]
+        gaps = -np.diff(leading_eigenvectors(neighbor_graph(X, 10), 16).values)
+        return values | {
+            "bic": float(numbers[int(np.argmin(bic))]),
+            "eigengap": float(np.argmax(gaps[1:15]) + 2),
+            "tree": float(StructuralEntropyTree(random_state=seed).fit(X).n_clusters_),
+        }
+    side = _pairs(y, cell["statements"], 1.0, seed)
+    tree = StructuralEntropyTree(random_state=seed).fit(X, side=side).n_clusters_
+    model = PCKMeans(n_init=3, random_state=seed)
+    found = compare(X, side=side, models=[model], n_clusters=numbers, random_state=seed)
+    return values | {"tree": float(tree), "held-out": float(found.choice.n_clusters or 0)}
+
+
+# Tables
+
+
+def missing(cell: Cell) -> str | None:
+    """Why this cell cannot run here: its table is not on this machine."""
+    try:
+        development_table(cell["dataset"], cell["draw"])
+    except DatasetNotFoundError as error:
+        return str(error)
+    return None
+
+
+def _choice_cells(repeats: int | None) -> list[Cell]:
+    draws = range(DRAWS if repeats is None else repeats)
+    return [
+        {"what": "choice", "dataset": d, "statements": m, "accuracy": a, "draw": draw}
+        for d, m, a, draw in product(CHOSEN, NUMBERS, (1.0, 0.9), draws)
+    ]
+
+
+def _leak_cells(repeats: int | None) -> list[Cell]:
+    draws = range(10 if repeats is None else repeats)
+    return [{"what": "leak", "dataset": d, "draw": draw} for d, draw in product(LEAK, draws)]
+
+
+def _number_cells(repeats: int | None) -> list[Cell]:
+    draws = range(4 if repeats is None else repeats)
+    return [
+        {"what": "k", "dataset": d, "statements": m, "draw": draw}
+        for d, m, draw in product(SIX, (0, *NUMBERS), draws)
+    ]
+
+
+def _mean(values: Sequence[float]) -> tuple[float, float]:
+    """Mean and its standard error."""
+    array = np.asarray(values, dtype=np.float64)
+    if not len(array):
+        return float("nan"), float("nan")
+    error = array.std(ddof=1) / np.sqrt(len(array)) if len(array) > 1 else float("nan")
+    return float(array.mean()), float(error)
+
+
+def _told(values: Sequence[float], digits: int = 2) -> str:
+    mean, error = _mean(values)
+    return f"{mean:.{digits}f} ± {error:.{digits}f}"
+
+
+def _groups(outcomes: Sequence[Outcome], *by: str) -> dict[tuple[Any, ...], list[Outcome]]:
+    groups: dict[tuple[Any, ...], list[Outcome]] = {}
+    for outcome in outcomes:
+        if outcome.error is None:
+            groups.setdefault(tuple(outcome.cell[name] for name in by), []).append(outcome)
+    return dict(sorted(groups.items(), key=lambda pair: tuple(map(str, pair[0]))))
+
+
+def _render_choice(outcomes: Sequence[Outcome]) -> tuple[list[dict[str, Any]], str]:
+    rows = [outcome.cell | outcome.values for outcome in outcomes if outcome.error is None]
+    lines, figures = [], []
+    for m, accuracy in product(NUMBERS, (1.0, 0.9)):
+        # A table where no candidate finds anything says nothing about choices.
+        mine = [
+            r for r in rows
+            if r["statements"] == m and r["accuracy"] == accuracy and r["best"] >= 0.1
+        ]  # fmt: skip
+        if not mine:
+            continue
+        what = f"{m}, {'clean' if accuracy == 1.0 else '10 % wrong'}"
+        ratios = {rule: [r[rule] / r["best"] for r in mine] for rule in RULES}
+        shares = [
+            f"{sum(r[rule] for r in mine) / sum(r['best'] for r in mine):.2f}" for rule in RULES
+        ]
+        told = [
+            f"{_told(ratios[rule])} ({share})" for rule, share in zip(RULES, shares, strict=True)
+        ]
+        lines.append([what, str(len(mine)), *told, f"{_mean([r['ties'] for r in mine])[0]:.1f}"])
+        gaps = [r["nested"] - r["truth"] for r in mine]
+        figures.append([what, _told([r["nested"] for r in mine], 3),
+                        _told([r["truth"] for r in mine], 3), _told(gaps, 3)])  # fmt: skip
+    text = "Share of the best candidate's ARI on untouched rows, mean over tables ± standard error "
+    text += "(in brackets: sum of ARI over sum of the best)\n\n"
+    text += markdown(["statements", "tables", *RULES, "ties"], lines)
+    text += "\nThe figure that is shown (nested share of statements right) beside the truth\n\n"
+    text += markdown(["statements", "nested", "truth, untouched rows", "difference"], figures)
+    return rows, text
+
+
+def _render_leak(outcomes: Sequence[Outcome]) -> tuple[list[dict[str, Any]], str]:
+    rows, lines = [], []
+    for (name,), mine in _groups(outcomes, "dataset").items():
+        values = [o.values for o in mine]
+        rows += [o.cell | o.values for o in mine]
+        gaps = [v["ours"] - v["truth"] for v in values]
+        lines.append(
+            [
+                name,
+                str(len(mine)),
+                *(_told([v[k] for v in values], 3) for k in ("naive", "ours", "truth")),
+                _told(gaps, 3),
+            ]
+        )
+    gaps = [row["ours"] - row["truth"] for row in rows]
+    lines.append(["all", str(len(rows)), "", "", "", _told(gaps, 3)])
+    return rows, markdown(
+        ["table", "draws", "naive folds of pairs", "SideKFold", "truth", "SideKFold less truth"],
+        lines,
+    )
+
+
+def _render_number(outcomes: Sequence[Outcome]) -> tuple[list[dict[str, Any]], str]:
+    rows = [outcome.cell | outcome.values for outcome in outcomes if outcome.error is None]
+    lines = []
+    for name in dict.fromkeys(row["dataset"] for row in rows):
+        mine = [row for row in rows if row["dataset"] == name]
+        cells = [_numbers(mine, 0, "eigengap"), _numbers(mine, 0, "bic"), _numbers(mine, 0, "tree")]
+        for m in NUMBERS:
+            cells += [_numbers(mine, m, "tree"), _numbers(mine, m, "held-out")]
+        lines.append([name, f"{mine[0]['classes']:.0f}", *cells])
+    right = ["right, within one", ""]
+    for m, rule in _COLUMNS:
+        mine = [row for row in rows if row["statements"] == m]
+        gap = [abs(row[rule] - row["classes"]) for row in mine]
+        right.append(
+            f"{np.mean(np.equal(gap, 0)):.0%}, {np.mean(np.less_equal(gap, 1)):.0%}" if gap else ""
+        )
+    header = ["table", "classes", *(f"{rule}, {m}" if m else rule for m, rule in _COLUMNS)]
+    return rows, markdown(header, [*lines, right])
+
+
+_COLUMNS = (
+    (0, "eigengap"),
+    (0, "bic"),
+    (0, "tree"),
+    *((m, rule) for m in NUMBERS for rule in ("tree", "held-out")),
+)
+
+
+def _numbers(rows: Sequence[Mapping[str, Any]], m: int, rule: str) -> str:
+    found = sorted(round(row[rule]) for row in rows if row["statements"] == m)
+    return ", ".join(map(str, found))
+
+
+EXPERIMENT = Experiment(
+    title="Choosing a model and K by statements held back",
+    run=run,
+    missing=missing,
+    recorded=({"what": "leak", "dataset": "iris", "draw": 0},),
+    tables={
+        "choice": Table(
+            "Share of the best candidate's ARI",
+            (
+                f"At most {MOST_ROWS} rows of a table; statements are random pairs among "
+                f"{ANNOTATED:.0%} of them; scores are of rows without statements.",
+                "Candidates: KMeans, Ward and diagonal mixtures with 2 to 20 clusters, and "
+                f"{', '.join(MODELS)}, those that need K with three numbers.",
+                "best score: what compare chooses. one-error rule: the fewest clusters within one "
+                "standard error of it. default: DiscriminativeClustering. most satisfied: by the "
+                "statements that the fit has seen. silhouette: without statements.",
+            ),
+            _choice_cells,
+            _render_choice,
+        ),
+        "leak": Table(
+            "200 pairs among 40 rows",
+            ("Share of held-out pairs that PCKMeans keeps; at most 250 rows.",),
+            _leak_cells,
+            _render_leak,
+        ),
+        "k": Table(
+            "Numbers of clusters",
+            (
+                "What each draw finds, in order; random pairs. held-out: PCKMeans with 2 to 15 "
+                "clusters by compare. tree: StructuralEntropyTree. bic: diagonal mixtures. "
+                "eigengap: of the graph of 10 neighbours.",
+            ),
+            _number_cells,
+            _render_number,
+        ),
+    },
+)
