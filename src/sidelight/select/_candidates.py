@@ -176,10 +176,6 @@ def _built(model: Any, seed: int) -> Any:
     if isinstance(model, str):
         model = find_model(model)
     built = model() if isinstance(model, type) else clone(model)
-    if not hasattr(built, "fit"):
-        raise SidelightError(
-            f"{model!r} is no model; give names of models, classes, or estimators of scikit-learn."
-        )
     if "random_state" in built.get_params(deep=False) and built.random_state is None:
         built.set_params(random_state=seed)
     return built

@@ -377,6 +377,12 @@ def _run_all(run: _Run, models: Any, n_clusters: Any, seed: int) -> list[str]:
     named = [models] if isinstance(models, str) or hasattr(models, "fit") else list(models)
     own = [model for model in named if not isinstance(model, str) or model != "default"]
     default = len(own) < len(named)
+    for model in own:
+        if not isinstance(model, (str, type)) and not hasattr(model, "fit"):
+            raise SidelightError(
+                f"{model!r} is no model; give names of models, classes, or estimators of "
+                "scikit-learn."
+            )
     given = n_clusters is not None
     first = [*(unsupervised(numbers, seed) if default else []), *_free(own, numbers, side, seed)]
     if not default and len(first) and all(not _needs(model) for model in own):

@@ -1,0 +1,228 @@
+"""Comparisons: the choice is that of the best score, and what cannot be decided is said."""
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.cluster import KMeans
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sidelight import PCKMeans, SideInformation
+from sidelight.exceptions import SideInformationError, SidelightError
+from sidelight.select import _compare, compare, cross_validate_statements
+from sidelight.select._candidates import classifiers, our_models
+from sidelight.side import sample_labels, sample_pairs
+
+
+def separated(n=150, seed=0, spread=9.0):
+    truth = np.arange(n) % 3
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, 3)) + spread * np.eye(3)[truth], truth
+
+
+class Fails(ClusterMixin, BaseEstimator):
+    def fit(self, X, y=None):
+        raise RuntimeError("no luck\nat all")
+
+
+QUICK = ["PCKMeans", KMeans(n_init=2)]
+
+
+def test_the_number_of_classes_is_found_and_the_best_comes_first():
+    X, truth = separated()
+    side = sample_pairs(truth, 80, random_state=0)
+    found = compare(X, side=side, models=QUICK, n_clusters=range(2, 7), random_state=0)
+    assert found.choice.n_clusters == found.model.n_clusters == 3
+    assert found.choice == found.rows[0]
+    assert [row.remark for row in found.rows].count("chosen") == 1
+    scores = [row.score for row in found.rows]
+    assert scores == sorted(scores, reverse=True)
+    assert {row.n_clusters for row in found.rows} == {2, 3, 4, 5, 6}
+    assert [model.n_clusters for model in found.models] == [r.n_clusters for r in found.rows]
+    assert found.estimate.share_right > 0.95
+    assert {row.n_statements for row in found.rows} == {0, 80}
+
+
+def test_a_line_is_what_cross_validation_gives():
+    X, truth = separated(spread=2.0)
+    side = sample_pairs(truth, 80, random_state=0)
+    model = PCKMeans(3, n_init=2, random_state=0)
+    found = compare(X, side=side, models=[model], n_clusters=3, random_state=7)
+    alone = cross_validate_statements(model, X, side=side, random_state=7)
+    assert found.choice.score == alone.score
+    assert found.choice.standard_error == alone.score_error
+    assert found.estimate.share_right == alone.share_right
+    assert "only candidate" in found.reason
+
+
+def test_differences_below_one_standard_error_are_ties_and_said():
+    X, truth = separated(spread=1.0)
+    side = sample_pairs(truth, 40, random_state=0)
+    models = [KMeans(k, n_init=1, random_state=s) for k in (3, 4, 5, 6) for s in range(3)]
+    found = compare(X, side=side, models=models, random_state=0)
+    n_judged = found.estimate.n_statements
+    for row in found.rows[1:]:
+        assert (f"not decidable with {n_judged} statements" in row.remark) == (row.behind < 1)
+        assert row.behind >= 0
+    assert any(row.behind < 1 for row in found.rows[1:])
+    assert "cannot tell apart" in found.reason
+    text = found.in_words()
+    assert found.reason in text
+    assert found.estimate.in_words() in text
+    assert "tie with" in text
+
+
+def test_equal_scores_go_to_fewer_clusters_then_to_the_first():
+    X, truth = separated()
+    y = np.where(np.arange(150) < 45, truth, -1)
+    found = compare(X, y, models=[KMeans(n_init=2), "ConstrainedKMeans"], random_state=0)
+    assert {row.score for row in found.rows} == {1.0}
+    assert found.choice.model == "KMeans"
+
+
+def test_the_shown_figure_is_not_that_of_the_luckiest_candidate():
+    """Clusters of noise: the best of many does well by chance, and the nested figure does not."""
+    best, shown, chance = [], [], []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X, truth = rng.normal(size=(120, 6)), rng.integers(3, size=120)
+        side = sample_pairs(truth, 40, random_state=seed)
+        models = [KMeans(k, n_init=1, random_state=s) for k in (2, 3, 4) for s in range(8)]
+        found = compare(X, side=side, models=models, random_state=seed)
+        best.append(found.choice.score)
+        shown.append(found.estimate.score)
+        chance.append(np.mean([row.score for row in found.rows]))
+    assert np.mean(best) > np.mean(chance) + 0.1
+    assert np.mean(shown) < np.mean(chance) + 0.05
+
+
+def test_all_statements_are_judged_where_nobody_uses_any():
+    truth = np.arange(60) % 3
+    X = np.random.default_rng(0).normal(size=(60, 2)) + 9.0 * np.eye(3)[truth, :2]
+    side = sample_pairs(np.where(np.arange(60) < 20, truth, -1), 100, random_state=0)
+    alone = compare(X, side=side, models=KMeans(n_init=2), n_clusters=[2, 3], random_state=0)
+    beside = compare(X, side=side, models=QUICK, n_clusters=[2, 3], random_state=0)
+    assert alone.estimate.n_statements == 100 > beside.estimate.n_statements
+
+
+def test_by_default_our_models_clusterers_and_classifiers_take_part():
+    X, truth = separated(60)
+    y = np.where(np.arange(60) < 30, truth, -1)
+    own = make_pipeline(StandardScaler(), PCKMeans(3, n_init=1, random_state=0))
+    found = compare(X, y, models=["default", own], n_splits=2, random_state=0)
+    names = {row.model for row in found.rows}
+    assert {"LinearDiscriminantAnalysis", "SVC", "LogisticRegression"} <= names
+    assert {"KMeans", "Ward", "GaussianMixture"} <= names
+    assert {"DiscriminativeClustering", "SeededKMeans", "Pipeline"} <= names
+    assert not any("failed" in row.remark for row in found.rows)
+    assert {row.n_clusters for row in found.rows} >= {3}
+
+
+def test_classifiers_need_labels_of_every_class():
+    _, truth = separated(60)
+    many, few = (sample_labels(truth, n, random_state=0) for n in (30, 6))
+    assert len(classifiers(many, [3], 0)) == 4
+    assert classifiers(few, [3], 0) == []
+    assert classifiers(many, [4], 0) == []  # a class that nobody named
+
+
+def test_too_few_pairs_choose_no_number_of_clusters():
+    X, truth = separated()
+    side = sample_pairs(truth, n_must=4, n_cannot=12, random_state=0)
+    with pytest.raises(SideInformationError, match="4 must-links and 12.*Ask for 6 must-links"):
+        compare(X, side=side, models=QUICK, n_clusters=[2, 3])
+    found = compare(X, side=side, models=["StructuralEntropyTree", "PCKMeans"], random_state=0)
+    assert [row.model for row in found.rows] == ["StructuralEntropyTree"]
+    assert "K is not chosen" in found.notes[0]
+    given = compare(X, side=side, models=QUICK, n_clusters=3, random_state=0)
+    assert {row.n_clusters for row in given.rows} == {3}
+    with pytest.raises(SidelightError, match="there are none"):
+        compare(X, side=side, models=["PCKMeans"])
+
+
+def test_labels_of_one_class_choose_none_either():
+    X, truth = separated()
+    one = np.where((truth == 0) & (np.arange(150) < 60), 0, -1)
+    with pytest.raises(SideInformationError, match="0 cannot-links"):
+        compare(X, one, models=QUICK, n_clusters=[2, 3])
+
+
+def test_a_candidate_that_fails_is_said_and_the_others_go_on():
+    X, truth = separated()
+    side = sample_pairs(truth, 60, random_state=0)
+    found = compare(X, side=side, models=[Fails(), *QUICK], n_clusters=3, random_state=0)
+    assert found.rows[-1].remark == "failed: RuntimeError: no luck"
+    assert np.isnan(found.rows[-1].score)
+    with pytest.raises(SidelightError, match="no candidate could be judged.*no luck"):
+        compare(X, side=side, models=[Fails()], n_clusters=3)
+
+
+def test_the_time_limit_ends_it_with_what_there_is(monkeypatch):
+    X, truth = separated()
+    side = sample_pairs(truth, 60, random_state=0)
+    clock = iter([0.0, *np.arange(1, 200)])
+    monkeypatch.setattr(_compare.time, "monotonic", lambda: float(next(clock)))
+    models = [KMeans(n_init=1), "PCKMeans"]
+    found = compare(X, side=side, models=models, n_clusters=3, time_limit=3, random_state=0)
+    assert [(row.model, row.remark) for row in found.rows] == [
+        ("KMeans", "chosen"),
+        ("PCKMeans", "not finished"),
+    ]
+    assert found.notes == ["The time was up before 1 of 2 candidates were judged."]
+
+
+@pytest.mark.slow  # processes that import everything
+def test_the_same_for_any_number_of_jobs():
+    X, truth = separated(spread=2.0)
+    side = sample_pairs(truth, 60, random_state=0)
+    how = {"side": side, "models": QUICK, "n_clusters": [3, 4], "random_state": 0}
+    one, two = (compare(X, **how, n_jobs=n) for n in (1, 2))
+    plain = [[row._replace(seconds=0.0) for row in found.rows] for found in (one, two)]
+    assert plain[0] == plain[1]
+    assert one.estimate == two.estimate
+
+
+def test_progress_is_told_fit_by_fit():
+    X, truth = separated(60)
+    side = sample_pairs(truth, 40, random_state=0)
+    told = []
+    compare(
+        X, side=side, models=QUICK, n_clusters=[3, 4], n_splits=2, random_state=0,
+        progress=lambda *what: told.append(what),
+    )  # fmt: skip
+    assert [done for done, _, _ in told] == [1, 2, 3, 4, 5, 6]
+    assert told[-1][1] == 6
+    assert told[0][2].startswith("KMeans, K=")
+
+
+def test_contradictions_keep_out_models_that_cannot_live_with_them():
+    _, truth = separated(90)
+    right = sample_labels(truth, 30, annotators={"ann": 1.0}, random_state=0)
+    rows = right.statements.i[:3]
+    wrong = SideInformation.from_columns(
+        "label", rows, n_samples=90, class_=(truth[rows] + 1) % 3, annotator="bob"
+    )
+    assert "ConstrainedKMeans" in our_models(right, 90)
+    assert "ConstrainedKMeans" not in our_models(right + wrong, 90)
+    assert "MarkovAggregation" not in our_models(right, 10_000)
+    pairs = sample_pairs(truth, 10, random_state=0)
+    assert "SeededKMeans" not in our_models(pairs, 90)
+    names = our_models(pairs, 90)
+    assert names.index("PCKMeans") < names.index("DiscriminativeClustering")
+
+
+@pytest.mark.parametrize("n_clusters", [0, [], [2.5], [3, 1000]])
+def test_impossible_numbers_are_refused(n_clusters):
+    X, truth = separated()
+    with pytest.raises(SidelightError, match="n_clusters is"):
+        compare(X, truth, models=QUICK, n_clusters=n_clusters)
+
+
+def test_what_is_no_model_is_refused():
+    X, truth = separated()
+    with pytest.raises(SidelightError, match="unknown model 'KMeanz'"):
+        compare(X, truth, models=["KMeanz"])
+    with pytest.raises(SidelightError, match="is no model"):
+        compare(X, truth, models=[3])
+    with pytest.raises(SideInformationError, match="no statements to hold back"):
+        compare(X)
