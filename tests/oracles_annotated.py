@@ -151,6 +151,8 @@ def statement_errors(X, side, labels, means, variances, cluster_of, accuracy):
     """
     said = side.statements
     n_clusters = len(means)
+    # One variance per cluster, or one per cluster and column.
+    variances = np.broadcast_to(np.transpose(variances), means.shape[::-1]).T
     names = (*side.annotators, None)
     errors = []
     for t in range(side.n_statements):
@@ -161,7 +163,7 @@ def statement_errors(X, side, labels, means, variances, cluster_of, accuracy):
             trial[rows] = clusters
             log_weight = sum(
                 -0.5 * ((X[i] - means[trial[i]]) ** 2 / variances[trial[i]]).sum()
-                - 0.5 * X.shape[1] * np.log(variances[trial[i]])
+                - 0.5 * np.log(variances[trial[i]]).sum()
                 for i in rows
             )
             for u in range(side.n_statements):

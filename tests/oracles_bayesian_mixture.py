@@ -9,6 +9,14 @@ from scipy.special import gammaln, multigammaln, psi
 from sidelight.side import CANNOT, LABEL, MUST, NOT_LABEL
 
 
+def shrunken_covariance(X):
+    """The covariance of the data, shrunk to its diagonal by d / (n + d)."""
+    n, d = X.shape
+    S = (X - X.mean(axis=0)).T @ (X - X.mean(axis=0)) / n
+    share = d / (n + d)
+    return (1 - share) * S + share * np.diag(np.diag(S))
+
+
 def pair_strengths(side, must, cannot, per_label):
     """(attract, repel): the strength of every pair of rows, as two symmetric matrices.
 

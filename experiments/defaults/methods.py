@@ -105,6 +105,14 @@ METHODS: dict[str, Method] = {
     "SVC": _classifier(lambda seed: SVC(C=10.0)),
     "DiscriminativeClustering": ours("DiscriminativeClustering", finds_k=True),
     "PartitionLevelKMeans": ours("PartitionLevelKMeans", takes=("label", "cannot")),
+    "SeededKMeans": ours("SeededKMeans", takes=("label",)),
+    "ConstrainedKMeans": ours("ConstrainedKMeans", takes=("label",)),
+    "PCKMeans": ours("PCKMeans"),
+    "COPKMeans": ours("COPKMeans"),
+    "LCVQE": ours("LCVQE"),
+    "CVQE": ours("CVQE"),
+    "MPCKMeans": ours("MPCKMeans"),
+    "HMRFKMeans": ours("HMRFKMeans"),
     "AnnotatedGaussianMixture": ours("AnnotatedGaussianMixture"),
     "BayesianMixture": ours("BayesianMixture", finds_k=True, k_is="n_components"),
     "StructuralEntropyClustering": ours("StructuralEntropyClustering", finds_k=True),
@@ -113,8 +121,25 @@ METHODS: dict[str, Method] = {
     "MarkovAggregation": ours("MarkovAggregation", many_classes=False),
 }
 
+
+def _before_bayesian() -> Method:
+    """BayesianMixture with 10 components, and half of the columns' variances as its prior."""
+
+    def fit(X: Floats, side: SideInformation, k: int | None, seed: int) -> Ints:
+        prior = {"covariance": 0.5 * X.var(axis=0)}
+        model = models.BayesianMixture(k or 10, prior=prior, random_state=seed)
+        found: Ints = model.fit(X, side=side).labels_
+        return found
+
+    return Method(fit, ANY, finds_k=True)
+
+
 # Defaults as they were before they were changed by this comparison.
 BEFORE: dict[str, Method] = {
+    "AnnotatedGaussianMixture, before": ours(
+        "AnnotatedGaussianMixture", covariance_type="spherical"
+    ),
+    "BayesianMixture, before": _before_bayesian(),
     "StructuralEntropyClustering, before": ours(
         "StructuralEntropyClustering", finds_k=True, affinity="gaussian", price=0.0
     ),

@@ -113,7 +113,7 @@ def _model(cell: Cell, n_clusters: int) -> AnnotatedGaussianMixture:
         "random_state": seed_of(**cell),
     }
     if cell["method"] == OURS:
-        return AnnotatedGaussianMixture(**settings)
+        return AnnotatedGaussianMixture(**settings, covariance_type="spherical")
     if cell["method"] == DIAGONAL:
         return AnnotatedGaussianMixture(**settings, covariance_type="diag")
     accuracy = cell["accuracy"] if cell["method"] == PRIORS else None

@@ -209,8 +209,8 @@ def test_wrong_statements_are_told_from_right_ones():
     assert error.mean() == pytest.approx(wrong.mean(), abs=0.03)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_statement_error_is_what_enumeration_gives(seed):
+@pytest.mark.parametrize(("seed", "covariance_type"), [(0, "spherical"), (1, "diag"), (2, "diag")])
+def test_statement_error_is_what_enumeration_gives(seed, covariance_type):
     rng = np.random.default_rng(seed)
     X, truth = separated(24, spread=3.0, seed=seed)
     pairs = sample_pairs(truth, 25, annotators={"ann": 0.8, "bob": 0.7}, random_state=seed)
@@ -220,7 +220,7 @@ def test_statement_error_is_what_enumeration_gives(seed):
         again.kind, again.i, again.j, weight=rng.choice([0.5, 2.0], 6), n_samples=24
     )
     side = pairs + labels + repeated
-    model = AnnotatedGaussianMixture(3, **QUICK).fit(X, side=side)
+    model = AnnotatedGaussianMixture(3, covariance_type=covariance_type, **QUICK).fit(X, side=side)
     names = model.cluster_names_.tolist()
     cluster_of = {(-1, c): names.index(name) for c, name in enumerate(side.classes)}
     expected = statement_errors(
@@ -456,6 +456,7 @@ def test_every_generation_is_reported():
 def test_paper_mode_is_the_papers():
     model = AnnotatedGaussianMixture.as_published(n_clusters=2, accuracy=0.9)
     assert (model.annotation_model, model.variance_prior) == ("sbm", 0.0)
+    assert model.covariance_type == "spherical"
     assert (model.n_init, model.population_size, model.n_generations) == (10, 20, 50)
     assert model.accuracy == 0.9
 

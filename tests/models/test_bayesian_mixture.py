@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.special import betaln, gammaln, psi, softmax
 from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import adjusted_rand_score
@@ -90,7 +91,7 @@ def test_bound_never_falls(emission, potential, kinds):
 
 def problem_of(X, side, **parameters):
     model = BayesianMixture(**parameters)
-    return model._problem(as_blocks(X), side)
+    return model._problem(as_blocks(X), side, 0)
 
 
 @pytest.mark.parametrize("how", ["observed", "field"])
@@ -111,7 +112,7 @@ def test_bound_is_that_of_the_definition(weights, how):
     step = steps.memberships(problem, theta, state, None)
 
     rows = X - X.mean(axis=0)
-    prior = (1.0, 3.0, np.zeros(3), 1.5 * np.diag(X.var(axis=0)))
+    prior = (1.0, 3.0, np.zeros(3), 1.5 * oracles.shrunken_covariance(X))
     onehot = np.eye(T)[truth % T]
     posterior = [oracles.normal_wishart_terms(rows, onehot[:, k], *prior) for k in range(T)]
     log_p = np.stack([oracles.expected_log_density(rows, *q) for q in posterior], axis=1)
@@ -210,7 +211,7 @@ def test_without_statements_it_is_scikit_learns_mixture(weights):
             weight_concentration_prior=0.9,
             mean_precision_prior=1.0,
             degrees_of_freedom_prior=2.0,
-            covariance_prior=np.diag(X.var(axis=0)),
+            covariance_prior=oracles.shrunken_covariance(X),
             reg_covar=0.0,
             max_iter=max_iter,
             tol=0.0,
@@ -407,6 +408,7 @@ def test_only_rows_without_neighbours_count_for_the_weights_of_a_field():
 
 
 def test_paper_mode_is_the_papers_setting():
+    assert BayesianMixture.as_published().n_components == 10
     model = BayesianMixture.as_published(n_components=5)
     assert (model.weights, model.potential, model.statements) == ("dirichlet", "kl", "field")
     assert (model.side_weight, model.cannot_weight, model.init) == (1e-3, 0.0, "k-means")
@@ -416,6 +418,81 @@ def test_paper_mode_is_the_papers_setting():
     means = found._emission.prior.mean
     assert len(np.unique(means, axis=0)) == 5
     assert (np.diff(found.history_) >= 0).all()
+
+
+def test_classes_in_correlated_columns_keep_their_rows():
+    """Thirty columns that go together: with half of their variances as prior, 544 and 25 rows."""
+    X, truth = load_breast_cancer(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    y = np.where(np.arange(len(X)) % 10 == 0, truth, -1)
+    sizes = {}
+    for name, covariance in (("variances", np.full(30, 0.5)), ("default", 0.5)):
+        prior = {"covariance": covariance}
+        model = BayesianMixture(2, prior=prior, random_state=0).fit(X, y)
+        sizes[name] = np.bincount(model.labels_).min()
+    assert sizes["variances"] < 30
+    assert sizes["default"] > 100
+
+
+# The number of components where nobody gave one
+
+
+def test_without_statements_there_is_room_for_ten():
+    X, _ = blobs()
+    assert BayesianMixture(random_state=0).fit(X).n_components_ == 10
+    assert BayesianMixture(4, random_state=0).fit(X).n_components_ == 4
+
+
+@pytest.mark.parametrize("n_labelled", [1, 2, 4])
+def test_labelled_classes_bound_the_number_of_components(n_labelled):
+    X, truth = blobs(n=300, n_classes=8, scale=8.0)
+    y = np.where((np.arange(300) < 60) & (truth < n_labelled), truth, -1)
+    found = BayesianMixture(random_state=0).fit(X, y)
+    assert max(n_labelled, 2) <= found.n_components_ <= 2 * n_labelled
+    assert found.n_clusters_ <= found.n_components_
+
+
+@pytest.mark.parametrize("d", [1, 3])
+def test_pairs_alone_leave_the_number_to_the_data(d):
+    rng = np.random.default_rng(0)
+    truth = np.arange(200) % 4
+    X = 9.0 * np.eye(4, 3)[truth][:, :3] if d == 3 else 9.0 * truth[:, None]
+    X = X + rng.normal(size=(200, d))
+    side = sample_pairs(truth, 40, random_state=0)
+    model = BayesianMixture(random_state=0).fit(X, side=side)
+    assert model.n_components_ >= 4
+    assert adjusted_rand_score(truth, model.labels_) > 0.9
+
+
+def test_a_start_brings_its_number_of_components():
+    X, truth = blobs()
+    model = BayesianMixture(6, random_state=0).fit(X)
+    assert BayesianMixture(init=model).fit(X).n_components_ == 6
+    assert BayesianMixture(init=truth).fit(X).n_components_ == 4
+
+
+def test_a_stream_has_room_for_what_comes_later():
+    X, truth = blobs()
+    y = np.where(np.arange(len(X)) < 30, truth, -1)
+    model = BayesianMixture(random_state=0).partial_fit(X, y)
+    assert model.n_components_ == 10
+    assert model.partial_fit(X[:20], y[:20]).n_components_ == 10
+
+
+@pytest.mark.parametrize("emission", ["gaussian", [("gaussian", [0, 1]), ("gaussian", [2])]])
+def test_the_prior_of_a_stream_has_no_correlations(emission):
+    X, _ = blobs()
+    X[:, 1] += X[:, 0]
+    whole = BayesianMixture(3, emission=emission, random_state=0).fit(X)._emission
+    stream = BayesianMixture(3, emission=emission, random_state=0).partial_fit(X)._emission
+    of = [e.prior[0] if isinstance(e.prior[0], tuple) else e.prior for e in (whole, stream)]
+    scatter = [q.factor[0] @ q.factor[0].T for q in of]
+    assert abs(scatter[0][0, 1]) > 0.1
+    assert_allclose(scatter[1], np.diag(np.diag(scatter[0])), atol=1e-12)
+    given = {"covariance": np.cov(X.T)}
+    if emission == "gaussian":
+        kept = BayesianMixture(3, prior=given, random_state=0).partial_fit(X)._emission.prior
+        assert_allclose(kept.factor[0] @ kept.factor[0].T, 3 * given["covariance"])
 
 
 # Shapes and places of data
@@ -554,7 +631,7 @@ def test_restarts_are_chosen_by_the_bound():
     X, _ = blobs(n_classes=6, scale=2.0)
     many = BayesianMixture(6, n_init=6, random_state=3).fit(X)
     rng = np.random.default_rng(3)
-    problem = many._problem(as_blocks(X), SideInformation.empty(len(X)))
+    problem = many._problem(as_blocks(X), SideInformation.empty(len(X)), 0)
     nothing = SideInformation.empty(len(X))
     starts = [many._start(problem, nothing, child)[0] for child in rng.spawn(6)]
     options = {"potential": "potts", "max_iter": 500, "tol": 1e-6}
@@ -604,11 +681,11 @@ def test_large_data_start_from_a_sample_with_the_labelled_rows(monkeypatch):
     side = SideInformation.from_labels(y)
     monkeypatch.setattr(_bayesian_start, "SAMPLE", 100)
     rng = np.random.default_rng(0)
-    rows = _bayesian_start._sample(2000, side, rng)
+    rows = _bayesian_start._sample(2000, side, rng, 100)
     assert len(rows) <= 100
     assert set(np.flatnonzero(y >= 0)) <= set(rows)
     y[:] = truth
-    assert len(_bayesian_start._sample(2000, SideInformation.from_labels(y), rng)) <= 100
+    assert len(_bayesian_start._sample(2000, SideInformation.from_labels(y), rng, 100)) <= 100
     model = BayesianMixture(4, random_state=0).fit(X, side=side)
     assert adjusted_rand_score(model.labels_, truth) == 1.0
 

@@ -114,7 +114,7 @@ def test_symmetric_divergence_is_that_of_the_corrected_formula():
 def test_posterior_density_and_divergence_are_those_of_the_definition():
     emission, q, X, phi = fitted("gaussian")
     rows = X - X.mean(axis=0)
-    prior = (1.0, float(D), np.zeros(D), 0.5 * D * np.diag(X.var(axis=0)))
+    prior = (1.0, float(D), np.zeros(D), 0.5 * D * oracles.shrunken_covariance(X))
     for k in range(T):
         kappa, nu, m, S = oracles.normal_wishart_terms(rows, phi[k], *prior)
         assert_allclose([q.kappa[k], q.nu[k]], [kappa, nu])

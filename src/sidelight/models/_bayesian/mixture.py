@@ -23,8 +23,8 @@ Departures from the paper, each settled by measurement; ``as_published`` takes b
 - A label weighs lambda as a whole, not lambda times the size of its group; with the latter, wrong
   labels win as soon as there are many.
 - V is 1 for different components (Potts) by default; the KL potential is divided by its mean.
-- The prior knows the scale of the data; the K-means of the start measures in standard deviations
-  and begins at the labelled classes.
+- The prior knows the covariance of the data; the K-means of the start measures in standard
+  deviations and begins at the labelled classes.
 """
 
 from collections.abc import Callable
@@ -57,10 +57,13 @@ from sidelight.models._bayesian.run import (
     stick_breaking,
 )
 from sidelight.models._bayesian.start import (
+    ROOM,
     check_readable,
     from_centers,
     from_labels,
     from_model,
+    number_found,
+    number_in,
     start_centers,
 )
 from sidelight.models._bayesian.statements import Couplings, Strength
@@ -82,14 +85,17 @@ _NOBODY = np.empty(0, dtype=np.int64)
 class BayesianMixture(RowMixture):
     """A mixture that finds the number of clusters, guided by labels and pairs that may be wrong.
 
-    ``n_components`` is an upper limit: components that the data do not need stay empty. Clusters
+    ``n_components`` is a limit: components that the data do not need stay empty. Clusters
     that nobody labelled are found like the others. A statement is evidence, worth ``side_weight``
     nats; data that speak more loudly overrule it.
 
     Parameters
     ----------
-    n_components : int, default=10
-        The largest number of clusters.
+    n_components : int, optional
+        The largest number of clusters. By default 10 if there are no statements. Else as many as
+        `StructuralEntropyTree` finds with them (in 4,000 rows, if there are more), at least the
+        labelled classes and, where there are any, at most twice as many. With ``init`` as many as
+        that has; in the first batch of ``partial_fit`` at least 10.
     emission : str, list or Emission class, default="gaussian"
         What rows of one cluster look like: "gaussian" (full covariances, Normal-Wishart prior),
         "gaussian_diag" (diagonal ones, Normal-Gamma), "poisson" (counts, Gamma), "multinomial"
@@ -118,7 +124,8 @@ class BayesianMixture(RowMixture):
         Of the components. Gaussians: a dict with some of the keys ``mean`` (default: the mean of
         the data), ``mean_precision`` (kappa, 1), ``degrees_of_freedom`` (nu; the number of columns
         that vary, 1 if diagonal) and ``covariance``: what a cluster's covariance is expected to be,
-        as a factor of the columns' variances (0.5, or 1 if diagonal), as variances, or as a matrix.
+        as a factor of the data's (0.5; 1 if diagonal), as variances, or as a matrix. The data's
+        covariance is shrunk to its diagonal by d / (n + d), for n rows of d columns.
         "poisson": ``mean`` (the columns' means) and ``shape`` (1) of the Gamma. "multinomial":
         ``concentration`` (1), pseudo-counts per column, half of them flat and half like the shares
         of all rows, or an array of them. "categorical": the same for each category, and
@@ -168,6 +175,8 @@ class BayesianMixture(RowMixture):
         Cluster of each row: its most probable component.
     cluster_names_ : ndarray of shape (n_clusters_,)
         Names of the clusters: the given classes first, in sorted order, then new names.
+    n_components_ : int
+        The limit that was used: ``n_components``, or the one found.
     n_clusters_ : int
         The number of components that hold rows. All arrays below are about these.
     weights_ : ndarray of shape (n_clusters_,)
@@ -264,6 +273,7 @@ n_features)
         "grows with n."
     )
     _published: ClassVar[dict[str, Any]] = {
+        "n_components": 10,
         "weights": "dirichlet",
         "potential": "kl",
         "statements": "field",
@@ -274,7 +284,7 @@ n_features)
         "n_init": 1,
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "emission": [StrOptions(set(EMISSIONS)), HasMethods(["of"]), list],
         "weights": [StrOptions({"dirichlet_process", "dirichlet"})],
         "concentration": [Interval(Real, 0, None, closed="neither"), None],
@@ -297,7 +307,7 @@ n_features)
 
     def __init__(
         self,
-        n_components: int = 10,
+        n_components: int | None = None,
         *,
         emission: Any = "gaussian",
         weights: str = "dirichlet_process",
@@ -411,7 +421,7 @@ n_features)
                 "give it chunk by chunk, model.partial_fit(X.blocks[k].compute()), or call fit."
             )
         if not hasattr(self, "_stream"):
-            return self._fit(*prepare(self, X, y, side))
+            return self._fit(*prepare(self, X, y, side), stream=True)
         X, side, seed = prepare(self, X, y, side, reset=False)
         check_readable(as_blocks(X), self._emission, side.index)
         problem = self._problem_of(as_blocks(X), SideInformation.empty(0), self._emission)
@@ -436,12 +446,13 @@ n_features)
             return "init is a model, whose clusters are in another metric; give init=model.labels_"
         return ""
 
-    def _fit(self, X: Any, side: SideInformation, seed: int) -> Self:
+    def _fit(self, X: Any, side: SideInformation, seed: int, stream: bool = False) -> Self:
         rows = as_blocks(X)
-        problem = self._problem(rows, side)
+        problem = self._problem(rows, side, seed, stream)
         rng = np.random.default_rng(seed)
         starts = rng.spawn(self.n_init) if isinstance(self.init, str) else [rng]
         bare = type(self)(**self.get_params(deep=False))
+        bare.n_components_ = self.n_components_
         best, emission = best_of_starts(
             self, _run_start, problem, (bare, side), starts,
             cost=lambda found: -found[0].objective, n_steps=self.max_iter,
@@ -482,11 +493,27 @@ n_features)
         cannot = self.side_weight if self.cannot_weight is None else self.cannot_weight
         return Strength(self.side_weight, cannot, per_label=self.statements == "observed")
 
-    def _problem(self, rows: Blocks, side: SideInformation) -> Problem:
+    def _problem(
+        self, rows: Blocks, side: SideInformation, seed: int, stream: bool = False
+    ) -> Problem:
+        # A stream needs room: what comes later may be more than the first batch has.
+        self.n_components_ = self._limit(rows, side, seed, ROOM if stream else 1)
+        emission = self._emission_of(rows, side, self.n_components_)
+        return self._problem_of(rows, side, emission.for_stream() if stream else emission)
+
+    def _limit(self, rows: Blocks, side: SideInformation, seed: int, room: int) -> int:
+        """The number of components: as given, as in ``init``, or found, and then at least room."""
+        if self.n_components is not None:
+            return self.n_components
+        if not isinstance(self.init, str):
+            return number_in(self.init, rows.n_samples)
+        return max(room, number_found(rows, side, self._emission_of(rows, side, 1), seed))
+
+    def _emission_of(self, rows: Blocks, side: SideInformation, n_components: int) -> Emission:
         names = getattr(self, "feature_names_in_", None)
-        emission = make(self.emission, rows, self.prior, self.n_components, names)
+        emission = make(self.emission, rows, self.prior, n_components, names)
         check_readable(rows, emission, side.index)
-        return self._problem_of(rows, side, emission)
+        return emission
 
     def _problem_of(self, rows: Blocks, side: SideInformation, emission: Emission) -> Problem:
         couplings = Couplings.of(side, self._strength())
@@ -494,7 +521,7 @@ n_features)
         if self.weights == "dirichlet_process":
             weights = partial(stick_breaking, concentration=concentration or 1.0)
         else:
-            concentration = concentration or 1.0 / self.n_components
+            concentration = concentration or 1.0 / self.n_components_
             weights = partial(finite_dirichlet, concentration=concentration)
         near = as_blocks(rows.take(couplings.rows))
         of_near = RowEntries(couplings.rows)
@@ -507,12 +534,12 @@ n_features)
         """Where a run begins, and the emission with the prior that belongs to it."""
         if not isinstance(self.init, str):
             if is_model(self.init):
-                return from_model(self.init, self.n_components), problem.emission
-            return from_labels(self.init, problem.rows, self.n_components), problem.emission
+                return from_model(self.init, self.n_components_), problem.emission
+            return from_labels(self.init, problem.rows, self.n_components_), problem.emission
         seeds = side if self.init == "seeded" else SideInformation.empty(side.n_samples)
-        centers = start_centers(problem.rows, seeds, problem.emission, self.n_components, rng)
+        centers = start_centers(problem.rows, seeds, problem.emission, self.n_components_, rng)
         emission = problem.emission.with_centers(centers)
-        return from_centers(centers, emission, self.n_components), emission
+        return from_centers(centers, emission, self.n_components_), emission
 
     def _run(
         self,
@@ -548,7 +575,7 @@ n_features)
     def _publish_run(
         self, best: Run, emission: Emission, rows: Blocks, side: SideInformation, seed: int
     ) -> Self:
-        naming, labels = named(rows, best.labels, self.n_components, side)
+        naming, labels = named(rows, best.labels, self.n_components_, side)
         present = np.sort(naming.order)
         self._emission = emission
         self._show(best.theta, present, np.searchsorted(present, naming.order))
@@ -558,10 +585,10 @@ n_features)
     def _publish_arrival(self, arrival: Arrival, side: SideInformation, seed: int) -> Self:
         self._stream = arrival.stream
         # A component is a cluster if it holds a row of this batch, or a row's worth of all.
-        here = np.bincount(arrival.labels, minlength=self.n_components) > 0
+        here = np.bincount(arrival.labels, minlength=self.n_components_) > 0
         mass = arrival.stream.n_rows * arrival.stream.averages.statistics[0]
         present = np.flatnonzero(here | (mass >= 1.0))
-        votes = arrival.stream.groups.as_side(self.n_components)[present]
+        votes = arrival.stream.groups.as_side(self.n_components_)[present]
         naming = name_clusters(votes, np.arange(len(present)), len(present))
         naming = naming._replace(clusters=clusters_for(side, votes, naming.clusters))
         self._show(arrival.theta, present, naming.order)

@@ -88,6 +88,13 @@ class Emission(ABC):
         """
         return self
 
+    def for_stream(self) -> Self:
+        """The same for rows that come in batches, where later ones may lie elsewhere.
+
+        By default the prior is that of the first batch.
+        """
+        return self
+
     def unreadable(self, X: Rows) -> NDArray[np.bool_]:
         """Which rows of a block cannot be read, though all are finite numbers; by default none."""
         return np.zeros(n_rows(X), dtype=bool)

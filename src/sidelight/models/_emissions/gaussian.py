@@ -6,7 +6,7 @@ Here C is the Cholesky factor of L^-1, so that log |L| = -2 sum log C_ii; L itse
 Rows are counted from the mean of the data, which keeps the digits of the second moments.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
 from sidelight._kernels import bayesian_mixture as kernels
-from sidelight.blocks import Blocks
+from sidelight.blocks import Block, Blocks
 from sidelight.exceptions import DataError
 from sidelight.models._emissions.emission import (
     OfSpread,
@@ -86,28 +86,42 @@ class Gaussian(OfSpread):
     """The emission "gaussian"; the prior has one mean for all components, or one each."""
 
     prior: NormalWishart
+    is_factor: bool = False  # whether the prior's covariance is a factor of the data's
 
     @classmethod
     def of(cls, rows: Blocks, prior: Any, n_components: int) -> Self:
-        """With m = mean, kappa = 1, nu = d, L^-1 = nu diag(variance) / 2, each a key of ``prior``.
+        """With m = mean, kappa = 1, nu = d, L^-1 = nu S / 2, each a key of ``prior``.
 
+        S is the covariance of the data, shrunk to its diagonal (`_shrunken`).
         Published: L = I, and m is the centre that the component starts from.
         """
         spread = Spread.of(rows)
-        d, n_all = len(spread.columns), len(spread.all_means)
+        d = len(spread.columns)
         published = prior == "published"
         allowed = ("mean", "mean_precision", "degrees_of_freedom", "covariance")
         given = read_prior(None if published else prior, allowed)
         kappa = read_number(given.get("mean_precision", 1.0), "mean_precision", 0.0)
         nu = read_number(given.get("degrees_of_freedom", max(d, 1)), "degrees_of_freedom", d - 1.0)
-        if published:
-            scatter = np.eye(d)
-        else:
-            scatter = nu * _covariance(given.get("covariance", COVARIANCE), spread, n_all)
+        covariance = given.get("covariance", COVARIANCE)
+        scatter = np.eye(d) if published else nu * _covariance(covariance, rows, spread)
         full = np.ones(n_components)
         mean = np.tile(read_mean(given.get("mean"), spread), (n_components, 1))
         stacked = np.broadcast_to(scatter, (n_components, d, d))
-        return cls(spread, NormalWishart.of(kappa * full, nu * full, mean, stacked), published)
+        expected = NormalWishart.of(kappa * full, nu * full, mean, stacked)
+        return cls(spread, expected, published, not published and np.ndim(covariance) == 0)
+
+    def for_stream(self) -> Self:
+        """Without correlations: a cluster that comes later may lie where the first batch is narrow.
+
+        With them, streams whose clusters come one after the other end with an ARI of .67 to .99
+        instead of .81 to .99 (8 draws of four blobs, of which the first batch has three).
+        """
+        if not self.is_factor:
+            return self
+        scatter = self.prior.factor @ self.prior.factor.transpose(0, 2, 1)
+        kappa, nu, mean = self.prior[:3]
+        only = scatter * np.eye(scatter.shape[1])
+        return replace(self, prior=NormalWishart.of(kappa, nu, mean, only))
 
     def statistics(self, X: Rows, phi: Floats) -> Statistics:
         """Masses (T,), sums (T, d) and second moments (T, d, d)."""
@@ -181,18 +195,39 @@ class Gaussian(OfSpread):
         return {"means": means, "covariances": covariances}
 
 
-def _covariance(value: Any, spread: Spread, n_all: int) -> Floats:
-    """The expected covariance: a factor of diag(variance), variances, or a matrix."""
+def _covariance(value: Any, rows: Blocks, spread: Spread) -> Floats:
+    """The expected covariance: a factor of that of the data, variances, or a matrix."""
     given = np.asarray(value, dtype=np.float64)
     if given.ndim == 0:
-        return np.diag(read_number(value, "covariance", 0.0) * spread.variance)
+        return read_number(value, "covariance", 0.0) * _shrunken(rows, spread)
+    n_all = len(spread.all_means)
     matrix = np.diag(given) if given.shape == (n_all,) else given
     if matrix.shape != (n_all, n_all) or not np.allclose(matrix, matrix.T):
         raise DataError(
-            f"prior['covariance'] has shape {given.shape}; give a factor of the columns' "
-            f"variances, {n_all} variances, or a symmetric matrix of {n_all} x {n_all}."
+            f"prior['covariance'] has shape {given.shape}; give a factor of the data's "
+            f"covariance, {n_all} variances, or a symmetric matrix of {n_all} x {n_all}."
         )
     inside: Floats = matrix[np.ix_(spread.columns, spread.columns)]
     if len(inside) and np.linalg.eigvalsh(inside)[0] <= 0:
         raise DataError("prior['covariance'] is not positive definite.")
     return inside
+
+
+def _shrunken(rows: Blocks, spread: Spread) -> Floats:
+    """The covariance of the columns that vary, shrunk to its diagonal by d / (n + d).
+
+    Half of the variances alone is far too wide where columns go together: clusters are then
+    expected to be wide in directions in which all rows together are narrow.
+    """
+    n, d = rows.n_samples, len(spread.columns)
+
+    def products(block: Block, _: None) -> tuple[Floats]:
+        total = np.zeros((d, d))
+        for part in dense_parts(block.X, rows.n_features):
+            centred = spread.select(part[1]) - spread.mean
+            total += centred.T @ centred
+        return (total,)
+
+    sums: Floats = rows.sum(products, None)[0]
+    sums[np.diag_indices(d)] *= (n + d) / n
+    return sums / (n + d)

@@ -89,6 +89,11 @@ class Mixed(Emission):
         every = zip(self.parts, posterior, strict=True)
         return {"parts": [part.emission.parameters(q) for part, q in every]}
 
+    def for_stream(self) -> "Mixed":
+        """Of every part."""
+        parts = tuple(p._replace(emission=p.emission.for_stream()) for p in self.parts)
+        return Mixed(parts, tuple(part.emission.prior for part in parts))
+
     def coordinates(self, X: Rows) -> Any:
         """Those of the parts, side by side."""
         found = []

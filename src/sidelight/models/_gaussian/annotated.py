@@ -100,8 +100,8 @@ class AnnotatedGaussianMixture(RowMixture):
         is estimated). Under "sbm" a number gives the paper's model with priors, and None the one
         without. Below 0.5 is a liar, whose statements are taken for their opposite; 0.5 says
         nothing; 0 and 1 stand for 1e-6 and 1 − 1e-6.
-    covariance_type : {"spherical", "diag"}, default="spherical"
-        One variance per cluster, or one per cluster and feature.
+    covariance_type : {"diag", "spherical"}, default="diag"
+        One variance per cluster and feature, or one per cluster, as in the paper.
     variance_prior : float, default=1.0
         The weight, in rows, of the pooled variance within the first k-means start, which keeps
         variances from shrinking to nothing. 0 is the plain likelihood; a very large value makes all
@@ -135,7 +135,7 @@ class AnnotatedGaussianMixture(RowMixture):
         The number of clusters found: fewer than asked for only where rows are too much alike.
     means_ : ndarray of shape (n_clusters_, n_features)
         Means of the clusters.
-    variances_ : ndarray of shape (n_clusters_,) or (n_clusters_, n_features)
+    variances_ : ndarray of shape (n_clusters_, n_features), or (n_clusters_,) if spherical
         Variances of the clusters.
     annotator_accuracy_ : dict
         How often each annotator is right: as given, or the mean of the posterior under a
@@ -223,6 +223,7 @@ class AnnotatedGaussianMixture(RowMixture):
     )
     _published: ClassVar[dict[str, Any]] = {
         "annotation_model": "sbm",
+        "covariance_type": "spherical",
         "variance_prior": 0.0,
         "n_init": 10,
         "n_generations": 50,
@@ -232,7 +233,7 @@ class AnnotatedGaussianMixture(RowMixture):
         "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
         "annotation_model": [StrOptions({"bernoulli", "sbm"})],
         "accuracy": [Interval(Real, 0, 1, closed="both"), dict, None],
-        "covariance_type": [StrOptions({"spherical", "diag"})],
+        "covariance_type": [StrOptions({"diag", "spherical"})],
         "variance_prior": [Interval(Real, 0, None, closed="left")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "n_generations": [Interval(Integral, 0, None, closed="left")],
@@ -249,7 +250,7 @@ class AnnotatedGaussianMixture(RowMixture):
         *,
         annotation_model: str = "bernoulli",
         accuracy: float | Mapping[Any, float] | None = None,
-        covariance_type: str = "spherical",
+        covariance_type: str = "diag",
         variance_prior: float = 1.0,
         n_init: int = 10,
         n_generations: int = 10,
