@@ -155,6 +155,7 @@ class AnnotatedGaussianMixture(RowMixture):
 
     Notes
     -----
+    Written for "spherical"; with "diag" every feature has such a term of its own, in which D is 1.
     With s_r = (SSE_r + a s0) / (n_r D + a) and a = ``variance_prior`` × D, c_e and w_e the weights
     of the statements of annotator e that the partition agrees with and violates,
 
