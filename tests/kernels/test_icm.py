@@ -37,7 +37,9 @@ def csr(pairs, weight, n):
 def test_the_change_is_the_recomputed_one_and_never_a_rise(seed, whole):
     unary, pairs, weight, order, labels = problem(seed, whole=whole)
     after = labels.copy()
-    change, n_moves = icm_sweep(unary, *csr(pairs, weight, 12), order, 0.0, after)
+    change, n_moves = icm_sweep(
+        unary, *csr(pairs, weight, 12), order, 0.0, np.ones(12, bool), after
+    )
     before = pairwise_objective(unary, pairs, weight, labels)
     assert pairwise_objective(unary, pairs, weight, after) - before == pytest.approx(change)
     assert change <= 0.0
@@ -50,7 +52,7 @@ def test_the_change_is_the_recomputed_one_and_never_a_rise(seed, whole):
 def test_each_row_goes_to_the_lowest_of_its_cheapest_clusters_given_the_others(seed, whole):
     unary, pairs, weight, order, labels = problem(seed, whole=whole)
     found = labels.copy()
-    icm_sweep(unary, *csr(pairs, weight, 12), order, 1e-12, found)
+    icm_sweep(unary, *csr(pairs, weight, 12), order, 1e-12, np.ones(12, bool), found)
     expected = labels.copy()
     for i in order:
         costs = []
@@ -63,21 +65,27 @@ def test_each_row_goes_to_the_lowest_of_its_cheapest_clusters_given_the_others(s
     assert found.tolist() == expected.tolist()
 
 
-def test_sweeps_end_where_no_row_gains():
-    unary, pairs, weight, order, labels = problem(3, n=200, n_clusters=5, n_pairs=400)
+@pytest.mark.parametrize("seed", range(5))
+def test_waiting_rows_alone_do_what_full_passes_do_and_end_where_no_row_gains(seed):
+    unary, pairs, weight, order, labels = problem(seed, n=200, n_clusters=5, n_pairs=400)
     graph = csr(pairs, weight, 200)
+    everybody, waiting = labels.copy(), np.ones(200, bool)
     for _ in range(100):
-        change, n_moves = icm_sweep(unary, *graph, order, 1e-12, labels)
-        if not n_moves:
+        before = everybody.copy()
+        icm_sweep(unary, *graph, order, 1e-12, np.ones(200, bool), everybody)
+        icm_sweep(unary, *graph, order, 1e-12, waiting, labels)
+        assert labels.tolist() == everybody.tolist()
+        if (before == everybody).all():
             break
-    assert change == n_moves == 0
-    assert icm_sweep(unary, *graph, order[::-1].copy(), 1e-12, labels) == (0.0, 0)
+    assert not waiting.any()
+    backwards = order[::-1].copy()
+    assert icm_sweep(unary, *graph, backwards, 1e-12, np.ones(200, bool), labels) == (0.0, 0)
 
 
 def test_only_the_rows_of_the_order_move_and_a_gain_within_the_tolerance_moves_nobody():
     unary = np.array([[1.0, 0.0], [1.0, 0.0]])
     none = (np.empty(0, np.int64), np.empty(0), np.zeros(3, np.int64))
     labels = np.zeros(2, np.int64)
-    assert icm_sweep(unary, *none, np.array([1]), 0.0, labels) == (-1.0, 1)
+    assert icm_sweep(unary, *none, np.array([1]), 0.0, np.ones(2, bool), labels) == (-1.0, 1)
     assert labels.tolist() == [0, 1]
-    assert icm_sweep(unary, *none, np.array([0]), 1.5, labels) == (0.0, 0)
+    assert icm_sweep(unary, *none, np.array([0]), 1.5, np.ones(2, bool), labels) == (0.0, 0)

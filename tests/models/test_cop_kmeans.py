@@ -60,7 +60,8 @@ def test_a_predicted_gain_is_the_measured_one_and_no_group_gains_afterwards(seed
     scratch = np.empty(longest, dtype=np.int64), np.zeros(n, dtype=bool)
     for _ in range(100):
         before = cost[np.arange(n), labels].sum()
-        change, n_moves = improve_colours(cost, span, near, 1e-12, labels, taken, *scratch)
+        groups = np.arange(n)
+        change, n_moves = improve_colours(cost, span, near, groups, 1e-12, labels, taken, *scratch)
         assert cost[np.arange(n), labels].sum() - before == pytest.approx(change)
         assert all(labels[a] != labels[b] for a, b in pairs)
         assert_array_equal(taken, taken_by(span, near, labels, k))

@@ -162,7 +162,9 @@ class Pairs(Penalty):
         distances = self.some.distances(theta.centers)
         before = state.labels[self.held].astype(np.int64)
         labels, order = before.copy(), np.arange(len(before))
-        _, n_moved = icm_sweep(distances, *self.graph, order, 1e-9, labels)
+        _, n_moved = icm_sweep(
+            distances, *self.graph, order, 1e-9, np.ones(len(labels), bool), labels
+        )
         state.labels[self.held] = labels
         return n_moved, self.some.moved(tally, before, labels, distances)
 

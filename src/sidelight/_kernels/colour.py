@@ -105,18 +105,18 @@ def cheapest_other(cost, taken, h, k):
 
 
 @jit
-def improve_colours(cost, span, near, tolerance, labels, taken, queue, inside):
-    """Move groups, each to its cheapest allowed cluster, and swap clusters along chains.
+def improve_colours(cost, span, near, groups, tolerance, labels, taken, queue, inside):
+    """Move some groups, each to its cheapest allowed cluster, and swap clusters along chains.
 
     A chain is a group and all that hang together with it in two clusters: exchanging both keeps
     every neighbour apart. A chain grows to at most the length of queue. Nothing happens unless the
     cost falls by more than tolerance. labels, taken: IN/OUT; queue and inside (G, all False):
     scratch. Returns (the change of the cost, the number of groups that moved).
     """
-    n_groups, n_clusters = cost.shape
+    n_clusters = cost.shape[1]
     change = 0.0
     n_moves = 0
-    for g in range(n_groups):
+    for g in groups:
         own = labels[g]
         best = own
         for k in range(n_clusters):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sidelight._kernels._jit import jit
-from sidelight._kernels.assign import FEATURES, TILE, distances_dense
+from sidelight._kernels.assign import FEATURES, TILE, distances_dense, fill_tile
 
 
 @jit
@@ -21,15 +21,34 @@ def tile_costs(X, active, n_active, centers, scale, constant, costs, tile):
                 costs[k, r] = costs[k, r] * scale[k, 0] + constant[k]
         return
     for k in range(n_clusters):
-        for r in range(n_active):
-            costs[k, r] = constant[k]
-    for r in range(n_active):
+        for r in range(TILE):
+            costs[k, r] = 0.0
+    for first in range(0, X.shape[1], FEATURES):
+        last = min(first + FEATURES, X.shape[1])
+        fill_tile(X, active, n_active, first, last, tile)
         for k in range(n_clusters):
-            total = 0.0
-            for j in range(X.shape[1]):
-                away = X[active[r], j] - centers[k, j]
-                total += away * away * scale[k, j]
-            costs[k, r] += total
+            add_scaled_squares(tile, centers[k, first:last], scale[k, first:last], costs[k])
+    for k in range(n_clusters):
+        for r in range(TILE):
+            costs[k, r] += constant[k]
+
+
+@jit
+def add_scaled_squares(tile, center, scale, cost):
+    """Add scaled squared differences over the features of one tile to cost (TILE): OUT."""
+    n_here = center.shape[0]
+    even = n_here - n_here % 4
+    for j in range(0, even, 4):  # four features between a load and a store of the cost
+        c0, c1, c2, c3 = center[j], center[j + 1], center[j + 2], center[j + 3]
+        s0, s1, s2, s3 = scale[j], scale[j + 1], scale[j + 2], scale[j + 3]
+        for r in range(TILE):
+            a, b = tile[j, r] - c0, tile[j + 1, r] - c1
+            c, d = tile[j + 2, r] - c2, tile[j + 3, r] - c3
+            cost[r] += (a * a * s0 + b * b * s1) + (c * c * s2 + d * d * s3)
+    for j in range(even, n_here):
+        for r in range(TILE):
+            a = tile[j, r] - center[j]
+            cost[r] += a * a * scale[j]
 
 
 @jit
@@ -97,3 +116,72 @@ def assign_likeliest(
         if not diagonal:
             squares[k, 0] += total
     return n_changed
+
+
+@jit
+def assign_in_metric(
+    X, weight, free, centers, scale, constant, labels, cost, counts, sums, squares
+):  # fmt: skip
+    """Give each free row its cheapest cluster, and other rows one if they have none.
+
+    labels, cost (weighted, of each row), and the weighted totals over the free rows: counts (K),
+    sums (K, d) of x - centers[k] and squares (K, d) of the same: OUT. Ties go to the lowest
+    cluster. Returns (the cost of the free rows, the number of their changed labels).
+    """
+    n_samples = X.shape[0]
+    costs = np.zeros((centers.shape[0], TILE))
+    tile = np.zeros((FEATURES, TILE))
+    active = np.empty(TILE, np.int64)
+    nearest_k, nearest_d = np.empty(TILE), np.empty(TILE)
+    amount = 0.0
+    n_changed = 0
+    for first in range(0, n_samples, TILE):
+        n_active = min(TILE, n_samples - first)
+        for r in range(n_active):
+            active[r] = first + r
+        tile_costs(X, active, n_active, centers, scale, constant, costs, tile)
+        cheapest(costs, constant.shape[0], nearest_k, nearest_d)
+        for r in range(n_active):
+            i, k, w = first + r, np.int64(nearest_k[r]), weight[first + r]
+            cost[i] = w * nearest_d[r]
+            if not free[i]:
+                if labels[i] < 0:
+                    labels[i] = k
+                continue
+            amount += cost[i]
+            n_changed += labels[i] != k
+            labels[i] = k
+            add_moments(X[i], w, centers[k], k, counts, sums, squares)
+    return amount, n_changed
+
+
+@jit
+def moments(X, weight, labels, centers, counts, sums, squares):
+    """The totals of ``assign_in_metric`` for given labels. counts, sums, squares: OUT."""
+    for i in range(X.shape[0]):
+        k = labels[i]
+        add_moments(X[i], weight[i], centers[k], k, counts, sums, squares)
+
+
+@jit
+def add_moments(x, w, center, k, counts, sums, squares):
+    """One row more in cluster k. counts, sums, squares: OUT."""
+    counts[k] += w
+    for j in range(x.shape[0]):
+        away = x[j] - center[j]
+        sums[k, j] += w * away
+        squares[k, j] += w * away * away
+
+
+@jit
+def cheapest(costs, n_clusters, best_k, best):
+    """Per lane the cheapest cluster, as a float, and its cost: OUT. Compiles to vectors."""
+    for r in range(TILE):
+        best_k[r] = 0.0
+        best[r] = costs[0, r]
+    for k in range(1, n_clusters):
+        number = np.float64(k)
+        for r in range(TILE):
+            lower = costs[k, r] < best[r]
+            best_k[r] = number if lower else best_k[r]
+            best[r] = costs[k, r] if lower else best[r]

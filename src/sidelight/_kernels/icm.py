@@ -6,8 +6,8 @@ from sidelight._kernels._jit import jit
 
 
 @jit
-def icm_sweep(unary, partner, weight, span, order, tolerance, labels):
-    """Move each row, in the given order, to its cheapest cluster. labels: IN/OUT.
+def icm_sweep(unary, partner, weight, span, order, tolerance, waiting, labels):
+    """Move each waiting row, in the given order, to its cheapest cluster. waiting, labels: IN/OUT.
 
     Minimises  sum_i unary[i, labels[i]] + sum of the weights of the broken pairs, each pair once.
     unary (m, K) is what a row costs in each cluster by itself. Row i has the pairs
@@ -15,6 +15,7 @@ def icm_sweep(unary, partner, weight, span, order, tolerance, labels):
     below 0 a cannot-link; a pair of a row and itself never changes anything. A row leaves its
     cluster only if that saves more than tolerance, and then for the lowest of the cheapest
     clusters; the others' labels are in force while it is decided, so no move raises the sum.
+    After a pass, rows wait whose partners moved after them: others would decide the same again.
     Returns (the change of the sum, the number of moves).
     """
     n_clusters = unary.shape[1]
@@ -22,6 +23,9 @@ def icm_sweep(unary, partner, weight, span, order, tolerance, labels):
     change = 0.0
     n_moves = 0
     for i in order:
+        if not waiting[i]:
+            continue
+        waiting[i] = False
         for k in range(n_clusters):
             cost[k] = unary[i, k]
         # A must-link is broken everywhere but where its other end is, a cannot-link only there:
@@ -38,6 +42,8 @@ def icm_sweep(unary, partner, weight, span, order, tolerance, labels):
             change += cost[best] - cost[own]
             labels[i] = best
             n_moves += 1
+            for t in range(span[i], span[i + 1]):
+                waiting[partner[t]] = partner[t] != i
     return change, n_moves
 
 
@@ -77,18 +83,21 @@ def icm_groups(
 
 
 @jit
-def icm_metric(unary, partner, pair, weight, span, apart, box, order, tolerance, labels):
+def icm_metric(unary, partner, pair, weight, span, apart, box, order, tolerance, waiting, labels):
     """``icm_sweep`` with prices that depend on distances, in the metric of each cluster.
 
     Pair p of rows that are apart[p, k] in the metric of cluster k costs, if its weight w is above 0
     and the rows are in clusters h and k, w (apart[p, h] + apart[p, k]) / 2, and if it is below 0
-    and both are in k, -w (box[k] - apart[p, k]). pair[t] is the number of entry t. labels: IN/OUT.
+    and both are in k, -w (box[k] - apart[p, k]). pair[t] is the number of entry t.
     """
     n_clusters = unary.shape[1]
     cost = np.empty(n_clusters)
     change = 0.0
     n_moves = 0
     for i in order:
+        if not waiting[i]:
+            continue
+        waiting[i] = False
         for k in range(n_clusters):
             cost[k] = unary[i, k]
         for t in range(span[i], span[i + 1]):
@@ -110,4 +119,6 @@ def icm_metric(unary, partner, pair, weight, span, apart, box, order, tolerance,
             change += cost[best] - cost[own]
             labels[i] = best
             n_moves += 1
+            for t in range(span[i], span[i + 1]):
+                waiting[partner[t]] = partner[t] != i
     return change, n_moves

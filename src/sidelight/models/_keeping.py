@@ -98,18 +98,19 @@ class Apart(NamedTuple):
 
         A fall within the rounding of the cost would let groups wander for ever.
         """
-        labels = labels.copy()
-        taken = np.zeros(cost.shape, dtype=np.int64)
-        np.add.at(
-            taken, (np.repeat(np.arange(len(cost)), np.diff(self.span)), labels[self.near]), 1
-        )
+        labels, (n_groups, n_clusters) = labels.copy(), cost.shape
+        cell = n_clusters * np.repeat(np.arange(n_groups), np.diff(self.span)) + labels[self.near]
+        taken = np.bincount(cell, minlength=cost.size).reshape(cost.shape)
         tolerance = 1e-13 * float(cost.max(initial=0.0))
-        queue, inside = np.empty(_LONGEST_CHAIN, dtype=np.int64), np.zeros(len(cost), dtype=bool)
+        queue, inside = np.empty(_LONGEST_CHAIN, dtype=np.int64), np.zeros(n_groups, dtype=bool)
+        lowest = cost.min(axis=1)
         n_moved, n_all = -1, 0
         while n_moved:
-            count_work("relocation tests", cost.size)
+            # Others are where they cost least, and have nothing to look for.
+            groups = np.flatnonzero(cost[np.arange(n_groups), labels] > lowest)
+            count_work("relocation tests", len(groups) * n_clusters)
             _, n_moved = improve_colours(
-                cost, self.span, self.near, tolerance, labels, taken, queue, inside
+                cost, self.span, self.near, groups, tolerance, labels, taken, queue, inside
             )
             n_all += n_moved
         return n_all, labels

@@ -13,17 +13,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from sidelight._kernels import assign as kernels
 from sidelight._kernels.hard_gaussian import densities
-from sidelight.blocks import Block, Blocks, CSRRows, RowEntries, as_blocks
+from sidelight.blocks import Block, Blocks, CSRRows, as_blocks
 from sidelight.models._centers import (
     Centers,
+    as_dense,
     as_matrix,
     block_weight,
     cluster_sizes,
     costliest,
-    group_sums,
     sums_by_label,
 )
 from sidelight.models._fitting import never
@@ -217,9 +218,15 @@ def iterate(
     state = State.new(problem.rows)
     tally = problem.penalty.begin(problem, theta, assign(problem, theta, state), state)
     history = [objective(problem, theta, tally, state)]
-    stop, converged = each_iteration(), False
+    stop, converged, rest = each_iteration(), False, 0
     while len(history) < max_iter and not (stop or converged):
-        n_moved, tally = _repair(problem, theta, tally, state, smallest)
+        n_moved, tally = _fill_empty(problem, theta, tally, state, smallest)
+        if not rest:
+            n_swept, tally = problem.penalty.sweep(problem, theta, tally, state)
+            n_moved += n_swept
+            rest = _rest(problem.penalty, n_swept)
+        else:
+            rest -= 1
         if problem.penalty.recounts:
             mass = _masses(problem, state.labels, len(theta.centers))
             tally = tally._replace(side=problem.penalty.tables(mass))
@@ -251,8 +258,8 @@ def wander(
 ) -> Run:
     """The same for penalties whose steps may raise J: the best iterate, until a partition returns.
 
-    Every row is looked at in every iteration, and the rows are in memory. The history is the lowest
-    J so far.
+    The rows are in memory; those that are not held are looked at again only where they may have
+    changed. The history is the lowest J so far.
     """
     state = State.new(problem.rows)
     tally = problem.penalty.begin(problem, theta, assign(problem, theta, state), state)
@@ -272,8 +279,8 @@ def wander(
         seen.add(partition)
         side = tally.side
         _, tally = _fill_empty(problem, theta, tally, state, smallest)
-        theta = problem.penalty.update(tally._replace(side=side), theta)
-        tally = assign(problem, theta, state, tally)
+        previous, theta = theta, problem.penalty.update(tally._replace(side=side), theta)
+        tally = _assign_again(problem, previous, theta, state, tally)
     return Run(best[0], best[1], history[-1], history, len(history), converged)
 
 
@@ -291,7 +298,7 @@ def rough_partition(
     for left in range(max_iter - 1, -1, -1):
         _, tally = _fill_empty(problem, theta, tally, state, 0.0)
         after = problem.penalty.update(tally, theta)
-        fallen = tally.amount - _gain(tally, _steps(theta, after))
+        fallen = tally.amount - _gain(tally, theta, after)
         if left == 0 or fallen <= 0.0 or fallen >= before * (1.0 - least_fall):
             break
         before = before if np.isnan(fallen) else fallen
@@ -336,7 +343,7 @@ def _assign_again(
     farthest = problem.penalty.squared_steps(previous, theta)
     drift = np.stack([_drift(steps), _drift(np.sqrt(steps**2 + farthest))])
     change = _look(problem, theta, state, drift, False)
-    return tally.plus(change, tally.amount - _gain(tally, steps) - change.amount)
+    return tally.plus(change, tally.amount - _gain(tally, previous, theta) - change.amount)
 
 
 def _steps(before: Theta, after: Theta) -> Floats:
@@ -345,9 +352,14 @@ def _steps(before: Theta, after: Theta) -> Floats:
     return steps
 
 
-def _gain(tally: Tally, steps: Floats) -> float:
-    """Moving a centre to the mean of its rows lowers their squared distances by this exactly."""
-    return float(tally.counts @ steps**2)
+def _gain(tally: Tally, before: Theta, after: Theta) -> float:
+    """Moving the centres lowers the squared distances of their rows by this exactly.
+
+    That is n (|m - x|² - |m' - x|²) with the mean x of n rows: n |m - m'|² where m' is that mean.
+    """
+    step = after.centers - before.centers
+    beyond = tally.counts[:, None] * after.centers - tally.sums
+    return float(tally.counts @ (step**2).sum(axis=1) - 2.0 * (step * beyond).sum())
 
 
 def _drift(steps: Floats) -> Floats:
@@ -420,13 +432,12 @@ def nothing(weights: Floats) -> float:
 # What the half-steps cannot do
 
 
-def _repair(
-    problem: Problem, theta: Theta, tally: Tally, state: State, smallest: float
-) -> tuple[int, Tally]:
-    """Fill empty clusters, and move the rows that passes leave where they are."""
-    n_filled, tally = _fill_empty(problem, theta, tally, state, smallest)
-    n_moved, tally = problem.penalty.sweep(problem, theta, tally, state)
-    return n_filled + n_moved, tally
+def _rest(penalty: Penalty, n_moved: int) -> int:
+    """How many iterations do without a sweep: some, if it moves few rows and there is a last one.
+
+    A sweep costs as much as a pass over the data (measured with pairs on a fifth of the rows).
+    """
+    return 2 if penalty.sweeps_at_centers and 100 * n_moved < len(penalty.held) else 0
 
 
 def _fill_empty(
@@ -497,9 +508,15 @@ class Held(NamedTuple):
 
     def distances(self, centers: Floats) -> Floats:
         """Weighted squared distances to all centres, (rows, K): what moving them costs."""
+        out = self.squared(centers)
+        out *= self.weight[:, None]
+        return out
+
+    def squared(self, centers: Floats) -> Floats:
+        """Squared distances to all centres, (rows, K)."""
         out = np.empty((len(self.rows), len(centers)))
         self.data.sum(_distances_of_block, Centers.of(centers), out)
-        return self.weight[:, None] * out
+        return out
 
     def moved(self, tally: Tally, before: Ints, after: Ints, distances: Floats) -> Tally:
         """The tally after these rows went from clusters to others; distances: of `distances`.
@@ -507,14 +524,16 @@ class Held(NamedTuple):
         The tables of the penalty stay as they are: a row that pays by entries too needs `count`.
         """
         went = np.flatnonzero(before != after)
-        n_clusters = len(tally.counts)
-        cluster, sign = np.append(after[went], before[went]), np.repeat([1.0, -1.0], len(went))
-        order = np.argsort(np.tile(went, 2), kind="stable")
-        row, weight = np.tile(went, 2)[order], (sign * np.tile(self.weight[went], 2))[order]
-        entries = RowEntries(row, (cluster[order], weight))
-        sums, counts = group_sums(self.data, entries, n_clusters)
-        amount = tally.amount + float((distances[went, after[went]]).sum())
-        amount -= float(distances[went, before[went]].sum())
+        if not len(went):
+            return tally
+        new, old, weight = after[went], before[went], self.weight[went]
+        n_clusters, twice = len(tally.counts), 2 * np.arange(len(went) + 1)
+        ends = (np.stack([weight, -weight], axis=1).ravel(), np.stack([new, old], axis=1).ravel())
+        pick = sparse.csc_array((*ends, twice), shape=(n_clusters, len(went)))
+        sums = as_dense(pick @ self.data.take(went))
+        counts = np.bincount(new, weight, minlength=n_clusters)
+        counts = counts - np.bincount(old, weight, minlength=n_clusters)
+        amount = tally.amount + float((distances[went, new] - distances[went, old]).sum())
         return tally._replace(amount=amount, sums=tally.sums + sums, counts=tally.counts + counts)
 
 

@@ -1,6 +1,7 @@
 """A field of pairs: what they cost, and the loop of k-means with a distortion.
 
-The symbols and the objective J are those of hmrf.py.
+The symbols and the objective J are those of hmrf.py. Squared distances have a loop of their own:
+with one metric for all clusters, HMRF-k-means is MPCK-means (metric.py).
 """
 
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from sidelight.models._centers import as_dense, block_weight, costliest
 from sidelight.models._fitting import never
 from sidelight.models._kmeans.distortions import SquaredEuclidean
 from sidelight.models._kmeans.family import Given
+from sidelight.models._kmeans.metric import Pairs, learn
 from sidelight.models._kmeans.statements import given_pairs
 from sidelight.models._lloyd import Penalty, Problem, Run, Theta
 
@@ -76,10 +78,10 @@ class Field(Penalty):
         pairs = (graph.indices.astype(np.int64), graph.data, graph.indptr.astype(np.int64))
         after = labels.copy()
         tolerance = 1e-13 * float(unary.max(initial=0.0))
-        n_moved = -1
-        while n_moved:
-            count_work("relocation tests", unary.size)
-            _, n_moved = icm_sweep(unary, *pairs, self.order, tolerance, after)
+        waiting = np.ones(m, dtype=bool)
+        while waiting.any():
+            count_work("relocation tests", int(waiting.sum()) * unary.shape[1])
+            icm_sweep(unary, *pairs, self.order, tolerance, waiting, after)
         own = float(unary[np.arange(m), after].sum())
         return after, own + float(price[self.broken(after)].sum())
 
@@ -93,6 +95,12 @@ class Field(Penalty):
 
 
 # The loop, as in metric.py, with one set of column weights
+
+
+def fit_distortion(problem: Problem, theta: Theta, *how: Any) -> Run:
+    """The loop of the distortion: squared distances are those of a metric."""
+    loop = learn if isinstance(problem.penalty, Pairs) else fit_field
+    return loop(problem, theta, *how)
 
 
 def fit_field(

@@ -30,7 +30,8 @@ from sidelight.models._kmeans.distortions import (
     check_rows,
 )
 from sidelight.models._kmeans.family import CenterModel, Given, Seeds
-from sidelight.models._kmeans.field import Field, fit_field
+from sidelight.models._kmeans.field import Field, fit_distortion
+from sidelight.models._kmeans.metric import Pairs
 from sidelight.models._kmeans.mpck import far_groups
 from sidelight.models._kmeans.seeded import label_seeds
 from sidelight.models._lloyd import Problem, Run, Theta
@@ -129,7 +130,7 @@ class HMRFKMeans(CenterModel):
     contradictions = "tolerated"
     scales = "An iteration takes n d K, and K per statement."
     _published: ClassVar[dict[str, Any]] = {"n_init": 1, "learn_metric": True}
-    _loop = staticmethod(fit_field)
+    _loop = staticmethod(fit_distortion)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenterModel._parameter_constraints,
         "distortion": [StrOptions(set(DISTORTIONS))],
@@ -160,7 +161,7 @@ class HMRFKMeans(CenterModel):
         self.metric = metric
         self.random_state = random_state
 
-    def _penalty(self, given: Given) -> Field:
+    def _penalty(self, given: Given) -> Field | Pairs:
         if isinstance(given.rows.block(0).X, CSRRows):
             raise DataError(
                 "X is a sparse matrix, and HMRFKMeans takes dense data only; give X.toarray(), or "
@@ -170,6 +171,8 @@ class HMRFKMeans(CenterModel):
         bounds = Bounds(np.min(low, axis=0), np.max(high, axis=0), given.mean)
         distortion = DISTORTIONS[self.distortion](bounds)
         self._distortion = distortion
+        if self.distortion == "euclidean":
+            return Pairs(given, self.side_weight, learned=self.learn_metric)
         given.rows.sum(_check_block, (distortion, self.distortion))
         return Field(given, distortion, self.side_weight, self.learn_metric)
 
@@ -182,7 +185,7 @@ class HMRFKMeans(CenterModel):
         return f"distortion={self.distortion!r} is not about distances along the columns"
 
     def _describe(self, run: Run, naming: Naming, problem: Problem) -> Run:
-        self.column_weights_ = run.theta.side
+        self.column_weights_ = np.atleast_2d(run.theta.side)[0]
         return run
 
     def _predict(self, rows: Blocks) -> NDArray[np.int32]:

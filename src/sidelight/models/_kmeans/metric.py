@@ -3,14 +3,13 @@
 The symbols and the objective J are those of mpck.py.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from sidelight._kernels.hard_gaussian import densities
+from sidelight._kernels.hard_gaussian import assign_in_metric, densities, moments
 from sidelight._kernels.icm import icm_metric
 from sidelight._work import count_work
 from sidelight.blocks import Block
@@ -22,6 +21,8 @@ from sidelight.models._lloyd import Penalty, Problem, Run, Theta
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+Moments = Sequence[Floats]  # weights, sums and squares of clusters: see `Place.no_moments`
 
 _SMALLEST = 1e-3  # of the variance of a column: no cluster is thinner
 
@@ -44,19 +45,17 @@ def learn(
     while len(history) < max_iter and not (stop or converged):
         before = labels[said.held].copy()
         at = place(theta)
-        amount, n_changed, *moments = rows.sum(
-            _assign_block, (at, said.mean), problem.weight, free, labels, cost
-        )
-        n_moved, held_cost, held_moments = said.sweep(at, before, labels)
-        moments = [a + b for a, b in zip(moments, held_moments, strict=True)]
+        amount, n_changed, *totals = rows.sum(_assign_block, at, problem.weight, free, labels, cost)
+        n_moved, held_cost, of_held = said.sweep(at, before, labels)
+        totals = [a + b for a, b in zip(totals, of_held, strict=True)]
         found = float(amount) + held_cost + said.price(theta, labels[said.held])
         history.append(min([found, *history[-1:]]))
         stop = each_iteration()
         converged = n_changed + n_moved == 0
         if converged or stop or len(history) == max_iter:
             break
-        updated = said.updated(theta, moments, labels[said.held])
-        empty = np.flatnonzero(moments[0] <= 0)
+        updated = said.updated(theta, totals, labels[said.held])
+        empty = np.flatnonzero(totals[0] <= 0)
         if len(empty):  # the centre of an empty cluster may be anywhere: where a row pays most
             row, value = costliest(rows, np.where(free, cost, 0.0), len(empty))
             at_rows = as_dense(rows.take(row[value > smallest]))
@@ -73,6 +72,11 @@ class Place(NamedTuple):
     constant: Floats
     n_clusters: int
 
+    def no_moments(self) -> tuple[Floats, Floats, Floats]:
+        """Weights (K), and sums and squares (K, d) of x - centers[k], of no rows."""
+        shape = (self.n_clusters, self.scale.shape[1])
+        return np.zeros(self.n_clusters), np.zeros(shape), np.zeros(shape)
+
 
 def place(theta: Theta) -> Place:
     """Centres and metrics, prepared."""
@@ -87,41 +91,30 @@ def metric_costs(X: NDArray[Any], at: Place) -> Floats:
     return out
 
 
-def _moments(X: Floats, labels: Ints, weight: Floats, n_clusters: int) -> list[Floats]:
-    """Counts (K), sums and sums of squares (K, d) of the clusters."""
-    shape = (n_clusters, len(X))
-    pick = sparse.coo_array((weight, (labels, np.arange(len(X)))), shape=shape).tocsr()
-    counts = np.bincount(labels, weight, minlength=n_clusters).astype(np.float64)
-    return [counts, np.asarray(pick @ X), np.asarray(pick @ X**2)]
-
-
 def _assign_block(
     block: Block,
-    how: tuple[Place, Floats],
+    at: Place,
     weight: Floats | None,
     free: NDArray[np.bool_],
     labels: Ints,
     cost: Floats,
 ) -> tuple[Any, ...]:
-    at, mean = how
-    X = np.asarray(block.X)
-    w = block_weight(weight, block)
-    costs = metric_costs(X, at)
-    new = costs.argmin(axis=1)
-    n_changed = int(((labels != new) & free).sum())
-    cost[:] = costs[np.arange(len(X)), new] * w
-    # Before the first sweep held rows are where the data put them.
-    labels[:] = np.where(free | (labels < 0), new, labels)
-    moments = _moments(X[free] - mean, new[free], w[free], at.n_clusters)
-    return float(cost[free].sum()), n_changed, *moments
+    X, totals = np.asarray(block.X), at.no_moments()
+    done = assign_in_metric(
+        X, block_weight(weight, block), free, at.centers, at.scale, at.constant,
+        labels, cost, *totals,
+    )  # fmt: skip
+    return *done, *totals
 
 
 class Pairs(Penalty):
     """Pairs that cost distances in the metric; ``Theta.side`` is the metric, (K, d)."""
 
-    def __init__(self, given: Given, side_weight: float, per_cluster: bool) -> None:
+    def __init__(
+        self, given: Given, side_weight: float, *, per_cluster: bool = False, learned: bool = True
+    ) -> None:
         said = given_pairs(given.side)
-        self.mean, self.per_cluster = given.mean, per_cluster
+        self.per_cluster, self.learned = per_cluster, learned
         self.held = np.unique(np.concatenate([said.i, said.j]))
         self.X = as_dense(given.rows.take(self.held))
         weight = given.weight
@@ -142,29 +135,32 @@ class Pairs(Penalty):
         self.order = np.random.default_rng(given.seed).permutation(m)
 
     def first(self, problem: Problem, centers: Floats) -> Theta:
-        """Plain squared distances in units of the columns' mean variance."""
-        return Theta(centers, np.full(centers.shape, 1.0 / float(self.variance.mean())))
+        """Plain squared distances; in units of the columns' mean variance if that is learned."""
+        unit = float(self.variance.mean()) if self.learned else 1.0
+        return Theta(centers, np.full(centers.shape, 1.0 / unit))
 
-    def sweep(self, at: Place, before: Ints, labels: Any) -> tuple[int, float, list[Floats]]:  # type: ignore[override]
+    def sweep(self, at: Place, before: Ints, labels: Any) -> tuple[int, float, Moments]:  # type: ignore[override]
         """Held rows to their cheapest clusters until none moves. labels: OUT, of all rows.
 
         Returns (how many are elsewhere than before, what they cost by themselves, their moments).
         """
+        totals = at.no_moments()
         if not len(self.held):
-            return 0, 0.0, _moments(self.X, before, self.row_weight, at.n_clusters)
+            return 0, 0.0, totals
         unary = self.row_weight[:, None] * metric_costs(self.X, at)
         after = labels[self.held]
         apart, box = self.squares @ at.scale.T, self.range2 @ at.scale.T
         # A fall within the rounding of J would let rows wander for ever.
         tolerance = 1e-13 * float(np.abs(unary).max())
-        n_moved = -1
-        while n_moved:
-            count_work("relocation tests", unary.size)
-            _, n_moved = icm_metric(unary, *self.graph, apart, box, self.order, tolerance, after)
+        waiting = np.ones(len(after), dtype=bool)
+        how = (apart, box, self.order, tolerance, waiting)
+        while waiting.any():
+            count_work("relocation tests", int(waiting.sum()) * at.n_clusters)
+            icm_metric(unary, *self.graph, *how, after)
         labels[self.held] = after
         own = float(unary[np.arange(len(after)), after].sum())
-        moments = _moments(self.X - self.mean, after, self.row_weight, at.n_clusters)
-        return int((before != after).sum()), own, moments
+        moments(self.X, self.row_weight, after, at.centers, *totals)
+        return int((before != after).sum()), own, totals
 
     def _violated(self, labels: Ints) -> tuple[Ints, Ints]:
         one, two = labels[self.ends].T
@@ -182,23 +178,27 @@ class Pairs(Penalty):
         joined = (room * metric[labels[self.ends[cannot, 0]]]).sum(axis=1)
         return float(self.weight[must] @ split + self.weight[cannot] @ joined)
 
-    def updated(self, theta: Theta, moments: list[Floats], labels: Ints) -> Theta:
+    def updated(self, theta: Theta, totals: Moments, labels: Ints) -> Theta:
         """Means, and the metric that is best for them."""
-        counts, sums, squares = moments
+        counts, sums, squares = totals
         filled = counts > 0
         centers = theta.centers.copy()
         step = sums[filled] / counts[filled, None]
-        centers[filled] = self.mean + step
+        centers[filled] += step
+        if not self.learned:
+            return Theta(centers, theta.side)
         bracket = np.zeros_like(squares)
         bracket[filled] = np.maximum(squares[filled] - counts[filled, None] * step**2, 0.0)
         must, cannot = self._violated(labels)
         split = 0.5 * self.weight[must, None] * self.squares[must]
-        for end in (0, 1):
-            np.add.at(bracket, labels[self.ends[must, end]], split)
         room = self.weight[cannot, None] * (self.range2 - self.squares[cannot])
-        np.add.at(bracket, labels[self.ends[cannot, 0]], room)
-        if not self.per_cluster:
-            bracket, counts = bracket.sum(axis=0, keepdims=True), counts.sum(keepdims=True)
+        if self.per_cluster:
+            for end in (0, 1):
+                np.add.at(bracket, labels[self.ends[must, end]], split)
+            np.add.at(bracket, labels[self.ends[cannot, 0]], room)
+        else:
+            bracket = bracket.sum(axis=0) + 2.0 * split.sum(axis=0) + room.sum(axis=0)
+            bracket, counts = bracket[None], counts.sum(keepdims=True)
         variance = np.tile(self.variance, (len(bracket), 1))
         some = counts > 0
         variance[some] = np.maximum(bracket[some] / counts[some, None], _SMALLEST * self.variance)

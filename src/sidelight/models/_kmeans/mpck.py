@@ -154,7 +154,7 @@ class MPCKMeans(CenterModel):
                 "X is a sparse matrix, and MPCKMeans takes dense data only; give X.toarray(), or "
                 "use PCKMeans, which takes sparse data and learns no metric."
             )
-        return Pairs(given, self.side_weight, self.per_cluster)
+        return Pairs(given, self.side_weight, per_cluster=self.per_cluster)
 
     def _seeds(self, given: Given) -> tuple[Seeds, Seeds]:
         by_label = label_seeds(given.side, given.weight, given.n_clusters)

@@ -5,6 +5,7 @@ labels of all other rows stay in force, so that J never rises. Labels are prices
 class has one, and its labels are broken elsewhere.
 """
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class PairPenalty(Penalty):
+class PairPenalty(Penalty, ABC):
     """Base of penalties with held rows; `_move` and the cost of pairs are theirs."""
 
     sweeps_at_centers = True
@@ -35,9 +36,11 @@ class PairPenalty(Penalty):
         # One random order for all passes, as the seed gives it.
         self.order = np.random.default_rng(given.seed).permutation(len(held))
 
-    def _move(self, unary: Floats, labels: Ints, tolerance: float) -> int:
-        """One pass over the held rows, labels: IN/OUT. Returns the number of moves."""
-        raise NotImplementedError
+    @abstractmethod
+    def _move(
+        self, unary: Floats, tolerance: float, waiting: NDArray[np.bool_], labels: Ints
+    ) -> None:
+        """One pass over the held rows that wait, and which wait after it. The last two: IN/OUT."""
 
     def _own_prices(self, theta: Theta) -> Floats | float:
         """What held rows pay by their entries, (m, K)."""
@@ -59,10 +62,10 @@ class PairPenalty(Penalty):
         after = before.copy()
         # A fall within the rounding of J would let rows wander for ever.
         tolerance = 1e-13 * float(distances.max(initial=0.0))
-        n_moved = -1
-        while n_moved:
-            count_work("relocation tests", unary.size)
-            n_moved = self._move(unary, after, tolerance)
+        waiting = np.ones(len(after), dtype=bool)
+        while waiting.any():
+            count_work("relocation tests", int(waiting.sum()) * unary.shape[1])
+            self._move(unary, tolerance, waiting, after)
         state.labels[self.held] = after
         tally = self.data.moved(tally, before, after, distances)
         change = self._table_change(before, after, len(theta.centers))
@@ -84,7 +87,7 @@ class GivenPairs(PairPenalty):
         self.pair_price = pairs.weight * np.where(is_must, must_price, cannot_price)
         self.is_must = is_must
         super().__init__(given, np.unique(self.pairs))
-        place = np.searchsorted(self.held, self.pairs)
+        self.place = place = np.searchsorted(self.held, self.pairs)
         m = len(self.held)
         half = (np.where(is_must, 1.0, -1.0) * self.pair_price, tuple(place.T))
         graph = sparse.coo_array(half, shape=(m, m)).tocsr()
@@ -149,7 +152,7 @@ class GivenPairs(PairPenalty):
     def cost(self, tally: Tally, theta: Theta, labels: Any) -> float:
         """The prices of the labels and of the broken pairs."""
         of_row = labels[self.held]
-        one, two = of_row[np.searchsorted(self.held, self.pairs)].T
+        one, two = of_row[self.place].T
         broken = (one == two) != self.is_must
         return super().cost(tally, theta, labels) + float(self.pair_price[broken].sum())
 
@@ -166,8 +169,10 @@ class GivenPairs(PairPenalty):
         np.add.at(change, (entry, before[self.of_held]), -weight)
         return change
 
-    def _move(self, unary: Floats, labels: Ints, tolerance: float) -> int:
-        return int(icm_sweep(unary, *self.graph, self.order, tolerance, labels)[1])
+    def _move(
+        self, unary: Floats, tolerance: float, waiting: NDArray[np.bool_], labels: Ints
+    ) -> None:
+        icm_sweep(unary, *self.graph, self.order, tolerance, waiting, labels)
 
 
 class ClosurePairs(PairPenalty):
@@ -202,8 +207,11 @@ class ClosurePairs(PairPenalty):
         split = 0.5 * float((self.sizes**2).sum() - (table**2).sum())
         return must * split + cannot * 0.5 * float(together.sum())
 
-    def _move(self, unary: Floats, labels: Ints, tolerance: float) -> int:
+    def _move(
+        self, unary: Floats, tolerance: float, waiting: NDArray[np.bool_], labels: Ints
+    ) -> None:
         table = self._table(labels, unary.shape[1])
         span, apart = self.apart
         groups = (self.group, span, apart, self.order, *self.prices_of_pairs)
-        return int(icm_groups(unary, *groups, tolerance, table, labels)[1])
+        # One row of a group weighs on all others: all of them wait while any moves.
+        waiting[:] = icm_groups(unary, *groups, tolerance, table, labels)[1] > 0

@@ -271,7 +271,7 @@ class LCVQE(CVQE):
 class Violations(Penalty):
     """Pairs whose rows are held; the tables of a tally are what violated pairs add to each centre.
 
-    These are sums (K, d) and weights (K). Costs are those of 2 J.
+    These are sums (K, d) and weights (K); the last table is what the pairs cost, in terms of 2 J.
     """
 
     def __init__(self, given: Given, pairs: str) -> None:
@@ -287,11 +287,11 @@ class Violations(Penalty):
     def tables(self, mass: Floats) -> tuple[Floats, ...]:
         """Passes over the data change nothing of what pairs add."""
         n_clusters = mass.shape[1]
-        return np.zeros((n_clusters, self.n_features)), np.zeros(n_clusters)
+        return np.zeros((n_clusters, self.n_features)), np.zeros(n_clusters), np.zeros(())
 
     def update(self, tally: Tally, theta: Theta) -> Theta:
         """Means of the rows and of what violated pairs add; an empty cluster stays."""
-        extra, extra_weight = tally.side
+        extra, extra_weight, _ = tally.side
         weight = tally.counts + extra_weight
         centers = theta.centers.copy()
         filled = (tally.counts > nothing(tally.counts)) & (weight > 0)
@@ -304,25 +304,20 @@ class Violations(Penalty):
         """Held rows to their nearest centres, then one pass over the pairs."""
         if not len(self.held):
             return 0, tally
-        distances = self._distances(theta)
+        distances = self.data.squared(theta.centers)
         before = state.labels[self.held].astype(np.int64)
         after = distances.argmin(axis=1)
         count_work("relocation tests", len(self.one))
         self._place(distances, theta, after)
         state.labels[self.held] = after
         tally = self.data.moved(tally, before, after, self.data.weight[:, None] * distances)
-        tally = tally._replace(side=self._drawn(distances, theta, after))
+        price = np.asarray(self._price(distances, theta, after))
+        tally = tally._replace(side=(*self._drawn(distances, theta, after), price))
         return int((before != after).sum()), tally
 
     def cost(self, tally: Tally, theta: Theta, labels: Any) -> float:
-        """What the violated pairs cost."""
-        if not len(self.held):
-            return 0.0
-        return self._price(self._distances(theta), theta, labels[self.held].astype(np.int64))
-
-    def _distances(self, theta: Theta) -> Floats:
-        plain = self.data._replace(weight=np.ones(len(self.held)))
-        return plain.distances(theta.centers)
+        """What the violated pairs cost, as the last sweep left them."""
+        return float(tally.side[2])
 
     def _violated(self, labels: Ints) -> tuple[Ints, Ints]:
         """Violated must-links, and violated cannot-links."""
