@@ -23,7 +23,7 @@ from sidelight.query._log import Names, facts_of_answer, facts_of_side, side_of
 from sidelight.query._people import accuracy_interval, check_annotators
 from sidelight.query._pick import Picker
 from sidelight.query._questions import Answer, Question, QuestionError, check_value, question_id
-from sidelight.query._refit import EVERY, differs, learn_graph, refit
+from sidelight.query._refit import EVERY, is_better, learn_graph, refit
 from sidelight.query._stopping import Interval, Stopping, audit_accuracy, in_words
 from sidelight.query._structure import Ints, Structure, build_structure
 from sidelight.results import data_key
@@ -114,6 +114,8 @@ class Asker:
         self._states: tuple[_State, ...] = ()
         self._state = _first_state(structure, self._given, self._people, self.seed)
         self._origin = self._state
+
+    _saved: tuple[str, ...] = ("annotators", "kinds", "audit", "refit")
 
     # Asking and answering
 
@@ -243,7 +245,7 @@ class Asker:
         """The cluster of each row."""
         own = self.own_labels
         fit = self._state.fit
-        if fit is not None and differs(own, fit.labels):
+        if fit is not None and is_better(self._state.committee, own, fit.labels):
             return fit.labels
         return own
 
@@ -374,15 +376,8 @@ class Asker:
         Asker
         """
         book = read_book(text, cls.__name__)
-        asker = cls(
-            data,
-            side=side,
-            annotators=book["annotators"],
-            kinds=book["kinds"],
-            audit=book["audit"],
-            refit=book["refit"],
-            random_state=book["seed"],
-        )
+        settings = {key: book[key] for key in cls._saved}
+        asker = cls(data, side=side, random_state=book["seed"], **settings)
         return replay(asker, book, asker._key)
 
     def __repr__(self) -> str:

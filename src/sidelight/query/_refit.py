@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from sidelight.metrics import adjusted_rand
 from sidelight.models import StatementMetric, find_model
@@ -72,6 +73,28 @@ def _fit(model: Any, X: Any, side: SideInformation, n_clusters: int, init: Any, 
         return fresh.fit(X, side=side)
 
 
-def differs(own: Ints, other: Ints) -> bool:
-    """Whether the refit is shown: it disagrees with the asker's partition."""
-    return bool(adjusted_rand(own, other) < AGREE)
+def is_better(committee: Committee, own: Ints, other: Ints) -> bool:
+    """Whether the refit is shown: it differs much, and agrees with more answers.
+
+    The asker's own partition can set any annotated row apart, so a refit that agrees with more
+    answers has found something. Without this second condition it was shown too often after many
+    answers: glass .44 instead of .68, heart .63 instead of .84 at 200 (one run each).
+    """
+    if adjusted_rand(own, other) >= AGREE:
+        return False
+    return agreement(committee, other) > agreement(committee, own)
+
+
+def agreement(committee: Committee, labels: Ints) -> float:
+    """Share of answers that a partition of rows agrees with; a class is where most of it lies."""
+    facts = committee.facts
+    pair = facts.is_pair
+    right = (labels[facts.i[pair]] == labels[facts.j[pair]]) == (facts.sign[pair] > 0)
+    n_right, n = int(right.sum()), len(right)
+    named = ~pair & (facts.sign > 0)
+    if named.any():
+        table = np.zeros((int(facts.class_.max()) + 1, int(labels.max()) + 1))
+        np.add.at(table, (facts.class_[named], labels[facts.i[named]]), 1.0)
+        matched = linear_sum_assignment(table, maximize=True)
+        n_right, n = n_right + int(table[matched].sum()), n + int(named.sum())
+    return n_right / n if n else 1.0
