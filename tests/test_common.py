@@ -1,5 +1,6 @@
 """Every model through scikit-learn's checks and ours, and through pipelines and searches."""
 
+import warnings
 from dataclasses import replace
 from typing import ClassVar
 
@@ -9,10 +10,16 @@ from numpy.testing import assert_array_equal
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.callback import ProgressBar
+from sklearn.cluster import KMeans
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils import ClassifierTags
+from sklearn.utils.estimator_checks import (
+    check_estimator_sparse_array,
+    check_estimator_sparse_matrix,
+    parametrize_with_checks,
+)
 
 from sidelight import (
     CVQE,
@@ -70,7 +77,9 @@ MODELS = [
     PartialLabelGaussianMixture(3, n_init=2),
     EquivalenceGaussianMixture(3, n_init=2),
 ]
-_SPARSE = "it takes an estimator with predict_proba and sparse X for a classifier: multi_class"
+# scikit-learn has no clusterer of its own with predict_proba for sparse X.
+# `test_sparse_check_breaks_on_any_clusterer_with_probabilities` says when this can go.
+_SPARSE = "it reads classifier_tags.multi_class of all that has predict_proba, clusterers too"
 _CLASSES = "its y has more classes than clusters, and labels that hold need a cluster per class"
 _WITH_MANY_CLASSES = (
     "check_dont_overwrite_parameters",
@@ -112,8 +121,48 @@ def test_every_public_model_is_checked():
     MODELS, expected_failed_checks=lambda model: EXPECTED_FAILURES.get(type(model).__name__, {})
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::sidelight.exceptions.LostClassWarning")
 def test_scikit_learns_contract(estimator, check):
     check(estimator)
+
+
+class _SureKMeans(KMeans):
+    """A clusterer of scikit-learn's own kind, with probabilities."""
+
+    def predict_proba(self, X):
+        return np.eye(self.n_clusters)[self.predict(X)]
+
+
+def test_sparse_check_breaks_on_any_clusterer_with_probabilities():
+    check_estimator_sparse_array("KMeans", KMeans(4))
+    with pytest.raises(AssertionError) as failure:
+        check_estimator_sparse_array("_SureKMeans", _SureKMeans(4))
+    assert "'NoneType' object has no attribute 'multi_class'" in str(failure.value.__cause__)
+
+
+@pytest.mark.parametrize("check", [check_estimator_sparse_array, check_estimator_sparse_matrix])
+@pytest.mark.parametrize("model", [m for m in MODELS if m.gives_probabilities and m.takes_sparse])
+@pytest.mark.filterwarnings("ignore::sidelight.exceptions.LostClassWarning")
+def test_sparse_check_passes_up_to_its_question_to_classifiers(model, check, monkeypatch):
+    kind, seen = type(model), []
+    probabilities = kind.predict_proba
+
+    def watched(self, X):
+        shares = probabilities(self, X)
+        assert shares.shape == (X.shape[0], self.n_clusters_)
+        np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+        seen.append(X.format)
+        return np.empty((X.shape[0], 4))  # what the check expects of a classifier
+
+    def as_classifier(self):
+        tags = super(kind, self).__sklearn_tags__()
+        tags.classifier_tags = ClassifierTags()
+        return tags
+
+    monkeypatch.setattr(kind, "predict_proba", watched)
+    monkeypatch.setattr(kind, "__sklearn_tags__", as_classifier)
+    check(kind.__name__, clone(model))
+    assert {"csr", "csc", "coo"} <= set(seen)
 
 
 @pytest.mark.parametrize("check", checks(), ids=lambda check: check.__name__)
@@ -184,6 +233,15 @@ class _Backwards(AnnotatedGaussianMixture):
         return super()._publish(*args, error=1 - error, accuracy=accuracy)
 
 
+class _Silent(PartitionLevelKMeans):
+    """Loses classes without a word."""
+
+    def fit(self, X, y=None, *, side=None, sample_weight=None):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return super().fit(X, y, side=side, sample_weight=sample_weight)
+
+
 class _ClaimsToFindK(PartitionLevelKMeans):
     finds_k = True
 
@@ -226,6 +284,7 @@ class _Careless(PartitionLevelKMeans):
         (_OtherMap, "check_verdict"),
         (_OtherKept, "check_verdict"),
         (_Backwards, "check_verdict"),
+        (_Silent, "check_lost_classes"),
         (_ClaimsToFindK, "check_tags"),
         (_ClaimsToBeDense, "check_tags"),
         (_ClaimsToFindErrors, "check_tags"),

@@ -41,7 +41,8 @@ def cluster(
     ----------
     adata : AnnData
         The cells. Changed in place: ``obs[key_added]`` is a categorical column with the names of
-        the clusters, ``uns[key_added]`` says how they came about.
+        the clusters, ``uns[key_added]`` says how they came about, and ``lost_classes`` in it which
+        known cell types have no cluster, if any.
     model : model or str, default="DiscriminativeClustering"
         What clusters: a model of `sidelight.models`, which is fitted, or its name for one with
         default parameters and the seed 0.
@@ -348,6 +349,7 @@ def _leave_results(adata: Any, model: Any, asked: dict[str, Any], key: str) -> N
     found = pd.Categorical.from_codes(result.labels, categories=pd.Index(names, dtype=object))
     adata.obs[key] = pd.Series(found, index=adata.obs_names)
     come = result.provenance
+    lost = list(dict.fromkeys(str(name) for _, name in result.lost_classes))
     params = {"model": come["model"], **asked, **come["parameters"]}
     adata.uns[key] = {
         # h5ad has no None: what was not given is not there.
@@ -356,5 +358,6 @@ def _leave_results(adata: Any, model: Any, asked: dict[str, Any], key: str) -> N
         "objective": result.objective,
         "n_statements": result.side.n_statements,
         "n_broken": int(result.violated.sum()),
+        **({"lost_classes": np.array(lost)} if lost else {}),
         "versions": come["versions"],
     }

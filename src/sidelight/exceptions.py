@@ -1,4 +1,4 @@
-"""Every error of sidelight derives from ValueError, as scikit-learn's users expect."""
+"""Every error of sidelight derives from ValueError, every warning from UserWarning."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
@@ -6,6 +6,7 @@ from typing import Any, Self
 __all__ = [
     "DataError",
     "DatasetNotFoundError",
+    "LostClassWarning",
     "MissingNumberOfClustersError",
     "SideInformationError",
     "SidelightError",
@@ -211,3 +212,29 @@ class WorkersLostError(SidelightError):
     >>> issubclass(WorkersLostError, SidelightError)
     True
     """
+
+
+class LostClassWarning(UserWarning):
+    """Classes that people gave labels of and that have no cluster after a fit.
+
+    ``classes`` lists them, each with its vocabulary (None: the shared one). The message says why,
+    and what to do.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from sidelight import PartitionLevelKMeans
+    >>> from sidelight.exceptions import LostClassWarning
+    >>> X = [[0.0], [0.1], [0.2], [9.0], [9.1]]
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always", LostClassWarning)
+    ...     _ = PartitionLevelKMeans(2, random_state=0).fit(X, ["a", "a", "b", "c", "c"])
+    >>> print(caught[0].message)
+    Class 'b' has no cluster: ...
+    >>> caught[0].message.classes
+    [(None, 'b')]
+    """
+
+    def __init__(self, message: object = "", *, classes: Iterable[tuple[Any, Any]] = ()) -> None:
+        super().__init__(message)
+        self.classes = list(classes)

@@ -213,7 +213,7 @@ class ClusterResult:
     side : SideInformation
         All statements that the fit was given, labels in ``y`` included.
     provenance : dict
-        Model, parameters, seed, versions, threads; and ``advice``, where the model has some.
+        Model, parameters, seed, versions, threads; and ``advice``: a list of sentences.
 
     Examples
     --------
@@ -243,7 +243,7 @@ class ClusterResult:
     @property
     def advice(self) -> list[str]:
         """What the model advises after this fit, in sentences; mostly nothing."""
-        return [str(self.provenance["advice"])] if "advice" in self.provenance else []
+        return list(self.provenance.get("advice", ()))
 
     @property
     def lost_classes(self) -> list[tuple[Any, Any]]:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight._reading import refuse_missing
-from sidelight.exceptions import SidelightError, UnknownNumberOfRowsError
+from sidelight.exceptions import LostClassWarning, SidelightError, UnknownNumberOfRowsError
 from sidelight.side import KINDS, SideInformation, usable_kinds
 from sidelight.tables import (
     Preparation,
@@ -704,11 +704,13 @@ def _reseeded(model: Any, seed: int) -> Any:
 
 
 def _fit(model: Any, X: NDArray[Any], known: SideInformation) -> list[str]:
-    """Fit the model; what it warns of, as sentences."""
+    """Fit the model; what it warns of, as sentences, unless its result has them as advice."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X, side=known)
-    told = dict.fromkeys(str(warning.message) for warning in caught)
+    told = dict.fromkeys(
+        str(w.message) for w in caught if not issubclass(w.category, LostClassWarning)
+    )
     return [f"{text[:1].upper()}{text[1:]}" for text in told]
 
 

@@ -17,7 +17,7 @@ from sidelight import (
     StructuralEntropyTree,
     bio,
 )
-from sidelight.exceptions import DataError, SideInformationError, SidelightError
+from sidelight.exceptions import DataError, LostClassWarning, SideInformationError, SidelightError
 from sidelight.graph import neighbor_graph
 
 TYPES = np.repeat(["B cell", "T cell", "NK"], 50)
@@ -49,6 +49,22 @@ def said(cells):
         vocabulary=[None, None, None, "atlas", None, None, None, None],
         index=cells.obs_names,
     )
+
+
+def test_a_known_type_without_a_cluster_is_told_and_noted(cells, tmp_path):
+    known = cells.obs["known"].astype(object)
+    known.iloc[1] = "CD4+/CD45RA+/CD25- Naive T"
+    cells.obs["known"] = known
+    model = PartitionLevelKMeans(2, random_state=0)
+    with pytest.warns(LostClassWarning, match=r"'CD4\+/CD45RA\+/CD25- Naive T' has no cluster: "):
+        bio.cluster(cells, model, labels_key="known")
+    assert cells.uns["sidelight"]["lost_classes"].tolist() == ["CD4+/CD45RA+/CD25- Naive T"]
+    cells.obs["known"] = pd.Categorical(known)  # as h5ad wants it
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    again = anndata.read_h5ad(tmp_path / "cells.h5ad").uns["sidelight"]
+    assert list(again["lost_classes"]) == ["CD4+/CD45RA+/CD25- Naive T"]
+    bio.cluster(cells, PartitionLevelKMeans(3, random_state=0), labels_key="known")
+    assert "lost_classes" not in cells.uns["sidelight"]
 
 
 def test_clusters_become_a_categorical_column_that_keeps_the_names(cells):

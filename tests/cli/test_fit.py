@@ -43,6 +43,16 @@ def test_every_problem_of_a_first_try_is_a_sentence_that_names_the_rows(
     assert not out.exists()
 
 
+def test_classes_without_a_cluster_are_told(run, patients, tmp_path, short_enough):
+    out = tmp_path / "out.csv"
+    how = ("--labels", "known", "--clusters", "2", *short_enough)
+    result = run("fit", patients, "--out", out, *how)
+    assert result.exit_code == 0, result.output
+    told = " ".join(result.output.split())
+    assert re.search("Class '(mild|severe|stable)' has no cluster: there are 2 clusters for", told)
+    assert "Ask for at least 3 clusters" in told
+
+
 def test_the_output_is_the_input_with_four_more_columns_at_most(
     run, patients, mended, tmp_path, short_enough
 ):

@@ -18,7 +18,7 @@ import oracles_bayesian_mixture as oracles
 from sidelight import BayesianMixture, SideInformation
 from sidelight.blocks import as_blocks, threads
 from sidelight.datasets import make_blobs, make_merged_gaussians, make_two_views
-from sidelight.exceptions import DataError
+from sidelight.exceptions import DataError, LostClassWarning
 from sidelight.models._bayesian import run as steps
 from sidelight.models._bayesian.start import from_labels
 from sidelight.side import sample_labels, sample_pairs
@@ -69,6 +69,7 @@ ALL_KINDS = ("label", "must", "cannot", "not_label")
 @pytest.mark.parametrize("potential", ["potts", "kl"])
 @pytest.mark.parametrize("emission", ["gaussian", "gaussian_diag"])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::sidelight.exceptions.LostClassWarning")
 def test_bound_never_falls(emission, potential, kinds):
     X, truth = blobs()
     side = statements(truth, kinds)
@@ -300,6 +301,7 @@ def test_labels_say_which_of_two_views_is_meant(view, n_components, share, side_
 
 
 @pytest.mark.parametrize("n_labels", [10, 40, 400, 2000])
+@pytest.mark.filterwarnings("ignore::sidelight.exceptions.LostClassWarning")
 def test_planted_wrong_labels_are_overruled_at_any_number_of_labels(n_labels):
     rng = np.random.default_rng(1)
     truth = np.arange(4000) % 4
@@ -584,7 +586,8 @@ def test_fewer_rows_than_components():
 
 def test_more_classes_than_components():
     X, truth = blobs(n=100, n_classes=4, scale=8.0)
-    model = BayesianMixture(2, random_state=0).fit(X, truth)
+    with pytest.warns(LostClassWarning, match="2 clusters for 4 labelled classes"):
+        model = BayesianMixture(2, random_state=0).fit(X, truth)
     assert model.n_clusters_ == 2
     assert set(model.cluster_names_) <= {0, 1, 2, 3}
     assert model.result_.violated.sum() >= 10
@@ -603,6 +606,7 @@ def test_labels_used_once_bind_nothing_without_cannot_weight():
     assert len(set(repelling.labels_[[0, 50, 100]])) == 3
 
 
+@pytest.mark.filterwarnings("ignore::sidelight.exceptions.LostClassWarning")
 def test_every_row_labelled_differently():
     X, _ = blobs(n=50)
     model = BayesianMixture(4, random_state=0).fit(X, np.arange(50))
@@ -640,6 +644,7 @@ def test_restarts_are_chosen_by_the_bound():
     assert many.objective_ == max(bounds)
 
 
+@pytest.mark.filterwarnings("ignore::sidelight.exceptions.LostClassWarning")
 def test_warm_start_from_a_fitted_model_needs_few_iterations():
     X, truth = blobs(n_classes=6, scale=2.0)
     y = np.where(np.arange(len(X)) < 40, truth, -1)

@@ -484,6 +484,7 @@ def test_words_that_no_row_has_are_not_looked_at():
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("potential", ["potts", "kl"])
+@pytest.mark.filterwarnings("ignore::sidelight.exceptions.LostClassWarning")
 def test_bound_never_falls(name, potential):
     X = rows_for(name)
     side = sample_labels(np.arange(80) % 3, 0.3, random_state=0)

@@ -67,6 +67,7 @@ def X():
     ],
     ids=str,
 )
+@pytest.mark.filterwarnings("ignore::sidelight.exceptions.LostClassWarning")
 def test_portions_of_any_size_give_the_same_bits(model, X, monkeypatch):
     y = np.where(np.arange(300) < 40, np.arange(300) % 3, -1)
     whole = model.fit(X, y)

@@ -11,7 +11,7 @@ import oracles_markov_aggregation as oracle
 from sidelight import MarkovAggregation, SideInformation, _memory
 from sidelight.blocks import threads
 from sidelight.datasets import make_concentric_circles
-from sidelight.exceptions import DataError, SideInformationError
+from sidelight.exceptions import DataError, LostClassWarning, SideInformationError
 from sidelight.models._markov import chain as chains
 from sidelight.models._markov import search as search
 from sidelight.models._markov import starts as starts
@@ -275,6 +275,7 @@ def test_hard_statements_of_all_kinds_hold():
         assert not model.result_.violated.any()
 
 
+@pytest.mark.filterwarnings("ignore::sidelight.exceptions.LostClassWarning")
 def test_contradictions_break_as_little_as_possible_and_are_listed():
     X, _ = blobs(spread=12.0)
     triangle = SideInformation.from_pairs(cannot=[(0, 1), (1, 2), (0, 2)], n_samples=75)
@@ -300,7 +301,8 @@ def test_a_wrong_label_on_a_labelled_row_does_not_tie_two_classes_together():
 def test_more_classes_than_clusters_break_the_fewest_pairs_of_labels():
     X, _ = blobs(spread=12.0)
     side = SideInformation.from_labels(["a"] * 5 + ["b"] + ["c"] * 4 + [None] * 65)
-    model = quick(2).fit(X, side=side)
+    with pytest.warns(LostClassWarning, match="'b' has no cluster: there are 2 clusters for 3"):
+        model = quick(2).fit(X, side=side)
     a, b, c = model.labels_[[0, 5, 6]]
     assert a != c
     assert b == c  # 4 pairs broken, not 5
@@ -315,6 +317,7 @@ def test_soft_statements_give_way_where_the_data_speak_against_them():
     assert_array_equal(soft.result_.violated, y[side.statements.i] != side.statements.class_code)
 
 
+@pytest.mark.filterwarnings("ignore::sidelight.exceptions.LostClassWarning")
 def test_soft_objective_adds_a_price_per_broken_statement():
     X, y = blobs(spread=12.0)
     pairs = SideInformation.from_pairs(

@@ -15,7 +15,12 @@ from sklearn.metrics import adjusted_rand_score
 from oracles import partition_level_objective
 from sidelight import PartitionLevelKMeans, SideInformation
 from sidelight.blocks import as_blocks, threads
-from sidelight.exceptions import DataError, SideInformationError, UnsupportedStatementError
+from sidelight.exceptions import (
+    DataError,
+    LostClassWarning,
+    SideInformationError,
+    UnsupportedStatementError,
+)
 from sidelight.models import _lloyd as steps
 from sidelight.models._centers import random_rows, spread
 from sidelight.models._kmeans import impurity
@@ -607,7 +612,8 @@ def test_one_class_only_seeds_one_cluster():
 
 def test_more_classes_than_clusters_shares_them_out():
     X, truth = blobs(n=200, scale=4)
-    model = PartitionLevelKMeans(2, random_state=0).fit(X, truth)
+    with pytest.warns(LostClassWarning, match="2 clusters for 4 labelled classes"):
+        model = PartitionLevelKMeans(2, random_state=0).fit(X, truth)
     assert model.n_clusters_ == 2
     assert set(model.cluster_names_) < {0, 1, 2, 3}
     assert model.class_profiles_.shape == (2, 4)

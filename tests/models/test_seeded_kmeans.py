@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from oracles_kmeans import k_means_objective, means_of, squared
 from sidelight import ConstrainedKMeans, SeededKMeans, SideInformation
-from sidelight.exceptions import SideInformationError
+from sidelight.exceptions import LostClassWarning, SideInformationError
 
 BOTH = pytest.mark.parametrize("model", [SeededKMeans, ConstrainedKMeans])
 
@@ -113,7 +113,8 @@ def test_of_too_many_classes_the_heaviest_seed_and_holding_them_all_is_refused()
     y[:8] = [0, 0, 0, 1, 1, 1, 2, -1]
     y[8:] = -1
     start = means_of(X[:6], y[:6], 2)
-    found = SeededKMeans(2).fit(X, y)
+    with pytest.warns(LostClassWarning, match="2 clusters for 3 labelled classes"):
+        found = SeededKMeans(2).fit(X, y)
     assert found.objective_ == pytest.approx(KMeans(2, init=start, n_init=1, tol=0).fit(X).inertia_)
     with pytest.raises(SideInformationError, match="3 classes are labelled and n_clusters=2"):
         ConstrainedKMeans(2).fit(X, y)

@@ -348,11 +348,11 @@ def test_labelled_classes_say_how_many_neighbours_there_are():
 def test_many_more_clusters_than_classes_come_with_advice():
     X, y = blobs(400, 4, apart=8.0)
     some = SideInformation.from_labels(np.where(np.arange(400) % 10 == 0, y, -1))
-    advice = fitted(X, some, n_neighbors=3).result_.provenance["advice"]
+    advice = fitted(X, some, n_neighbors=3).result_.advice[0]
     assert "for 4 labelled classes" in advice
     assert "n_clusters=4" in advice
     for settings in ({"n_clusters": 20}, {"n_neighbors": 60}):
-        assert "advice" not in fitted(X, some, **settings).result_.provenance
+        assert fitted(X, some, **settings).result_.advice == []
 
 
 # Bad input

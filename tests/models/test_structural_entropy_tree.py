@@ -311,6 +311,7 @@ def test_more_clusters_than_rows_are_refused():
         StructuralEntropyTree(9).fit(np.eye(4))
 
 
+@pytest.mark.filterwarnings("ignore::sidelight.exceptions.LostClassWarning")
 def test_names_and_broken_statements_are_told():
     X, y = load_wine(return_X_y=True)
     names = np.array(["barolo", "grignolino", "barbera"], dtype=object)[y]

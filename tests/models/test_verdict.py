@@ -11,7 +11,6 @@ from scipy import sparse
 from sidelight import (
     AnnotatedGaussianMixture,
     BayesianMixture,
-    PartitionLevelKMeans,
     SideInformation,
     StructuralEntropyClustering,
 )
@@ -195,12 +194,3 @@ def test_what_a_model_advises_is_on_the_page(tmp_path):
     summary = result.report(tmp_path / "page.html", X, pictures=False)
     assert result.advice[0] in summary["notes"]
     assert "labelled classes" in (tmp_path / "page.html").read_text(encoding="utf-8")
-
-
-def test_a_class_without_a_cluster_is_told():
-    X = np.random.default_rng(0).normal(size=(40, 2)) + np.repeat([0.0, 9.0], 20)[:, None]
-    y = np.full(40, None)
-    y[[0, 1, 2, 20, 21, 22]] = ["a", "a", "c", "b", "b", "b"]
-    result = PartitionLevelKMeans(2, random_state=0).fit(X, y).result_
-    assert result.lost_classes == [(None, "c")]
-    assert PartitionLevelKMeans(2).fit(X).result_.lost_classes == []

@@ -50,6 +50,17 @@ def said_of(people, **pairs):
 # The answer
 
 
+def test_a_class_without_a_cluster_is_in_the_notes_once(people, tmp_path):
+    people.loc[[1, 2], "known"] = ["rare", "stable"]
+    answer = fit(people, n_clusters=3)
+    ((_, name),) = answer.result.lost_classes
+    told = [note for note in answer.notes if "has no cluster" in note]
+    assert len(told) == 1
+    assert told[0].startswith(f"Class {name!r} has no cluster: there are 3 clusters for 4 labelled")
+    assert told[0] in answer.in_words()
+    assert told[0] in answer.write_page(tmp_path / "page.html", picture=None)["notes"]
+
+
 def test_a_frame_and_its_file_have_the_same_answer(people, tmp_path):
     people.to_csv(tmp_path / "people.csv", index=False)
     pl.from_pandas(people).write_parquet(tmp_path / "people.parquet")

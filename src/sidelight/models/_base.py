@@ -14,7 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from sidelight._validation import check_lazy_x, check_side
 from sidelight.blocks import Blocks, as_blocks, is_dask, lazily, n_threads, one_blas_thread
-from sidelight.exceptions import SideInformationError
+from sidelight.exceptions import LostClassWarning, SideInformationError
+from sidelight.models._fitting import warn
+from sidelight.models._lost import find_lost
 from sidelight.models._metric import Learned, metric_of
 from sidelight.models._naming import Naming, about_spoken_of
 from sidelight.results import ClusterResult, Membership, Verdict
@@ -189,6 +191,7 @@ takes_sparse, on_dask, scales, repetition, contradictions, objective_sense
         error, accuracy : of statements and annotators, from models that estimate them.
         """
         about, known = about_spoken_of(side, labels)
+        lost = find_lost(about, known, naming, more_clusters=self._can_have_more(naming))
         labels = labels if isinstance(labels, np.ndarray) else labels.lazy()
         self.labels_ = labels
         self.cluster_names_ = naming.names
@@ -226,9 +229,18 @@ takes_sparse, on_dask, scales, repetition, contradictions, objective_sense
                     "python": platform.python_version(),
                     **_versions(),
                 },
+                "advice": lost.sentences,
             },
         )
+        if lost.classes:
+            warn(LostClassWarning(" ".join(lost.sentences), classes=lost.classes))
         return self
+
+    def _can_have_more(self, naming: Naming) -> bool:
+        """Whether a user can ask for more clusters than these; a limit has to be reached."""
+        asked = self.get_params(deep=False)
+        limit = asked.get("n_components")
+        return "n_clusters" in asked if limit is None else limit <= len(naming.names)
 
 
 @cache

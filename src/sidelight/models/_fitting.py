@@ -150,7 +150,7 @@ def given_labels(
 # Warnings
 
 
-def warn(text: str, category: type[Warning] = ConvergenceWarning) -> None:
+def warn(text: str | Warning, category: type[Warning] = ConvergenceWarning) -> None:
     """Warn, pointing at the line of the caller: not ours, and not scikit-learn's."""
     level = 2
     frame: FrameType | None = sys._getframe(1)

@@ -18,6 +18,7 @@ from sidelight.side._kinds import (
     usable_kinds,
 )
 from sidelight.side._matching import match_classes
+from sidelight.side._names import brief
 from sidelight.side._sampling import sample_labels, sample_pairs
 from sidelight.side._sources import check_columns
 from sidelight.side._statements import Statements
@@ -39,6 +40,7 @@ __all__ = [
     "Kind",
     "SideInformation",
     "Statements",
+    "brief",
     "check_columns",
     "dyadic_error",
     "from_cell",

@@ -25,7 +25,14 @@ def is_missing(value: object) -> bool:
 
 
 def brief(text: str) -> str:
-    """A value for an error message, cut short where it is long."""
+    """A value for an error message, cut short where it is long.
+
+    Examples
+    --------
+    >>> from sidelight.side import brief
+    >>> brief("x" * 100_000)
+    'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…'
+    """
     return text if len(text) <= 60 else f"{text[:50]}…"
 
 

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 
 from sidelight.blocks import as_blocks, threads
-from sidelight.exceptions import SidelightError, UnsupportedStatementError
+from sidelight.exceptions import LostClassWarning, SidelightError, UnsupportedStatementError
 from sidelight.models import BayesianMixture, model_tags
 from sidelight.results import ClusterResult
 from sidelight.side import KINDS, Kind, SideInformation, usable_kinds
@@ -23,6 +23,7 @@ __all__ = [
     "check_contradictions",
     "check_history",
     "check_inputs_untouched",
+    "check_lost_classes",
     "check_names_survive",
     "check_no_side_information",
     "check_order_and_repetition",
@@ -352,6 +353,50 @@ def check_names_survive(estimator: Any) -> None:
     assert_array_equal(model.cluster_names_, ["ant", "bee", "cat"])
 
 
+def check_lost_classes(estimator: Any) -> None:
+    """A class that people named does not vanish without a `LostClassWarning` that names it.
+
+    Five classes for three clusters, then a class with one label among many of another class. A
+    model may also refuse.
+
+    Examples
+    --------
+    >>> from sidelight import PartitionLevelKMeans
+    >>> check_lost_classes(PartitionLevelKMeans(3))
+    """
+    if "label" not in estimator.accepts:
+        return
+    X, truth = _data()
+    unknown = [None] * (len(X) - 45)
+    many = ["abcde"[row % 5] for row in range(45)]
+    rare = ["rare", *("abc"[k] for k in truth[1:45])]
+    for y in (many + unknown, rare + unknown):
+        model = clone(estimator).set_params(**_seeded(estimator))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                model.fit(X, y)
+            except SidelightError:
+                continue
+        expect_told(model, caught)
+
+
+def expect_told(model: Any, caught: list[warnings.WarningMessage]) -> None:
+    """Classes that the result calls lost are those that warnings name, and the reverse."""
+    told = [w.message for w in caught if isinstance(w.message, LostClassWarning)]
+    lost = model.result_.lost_classes
+    _expect(
+        [key for warning in told for key in warning.classes] == lost,
+        f"{lost} have no cluster, and the warnings name other classes",
+    )
+    for sentence in model.result_.advice:
+        _expect(len(sentence) > 20 and sentence.endswith("."), "advice is a sentence")
+    if lost:
+        advice = " ".join(model.result_.advice)
+        _expect(str(told[0]) in advice, "the advice of the result says something else")
+        _expect(repr(lost[0][1])[:50] in str(told[0]), "the warning does not name the class")
+
+
 def check_verdict(estimator: Any) -> None:
     """Names, kept and broken statements, probabilities of errors and accuracies agree.
 
@@ -581,6 +626,7 @@ def _fit(estimator: Any, X: NDArray[Any], side: SideInformation | None) -> Any:
     model = clone(estimator).set_params(**_seeded(estimator))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", LostClassWarning)  # `check_lost_classes` looks at it
         return model.fit(X, side=side)
 
 

@@ -21,7 +21,7 @@ from sklearn.base import clone
 from sidelight.exceptions import SidelightError
 from sidelight.results import ClusterResult
 from sidelight.side import KINDS, SideInformation
-from sidelight.testing._contract import expect_agreement
+from sidelight.testing._contract import expect_agreement, expect_told
 
 _NAMES = [
     "a",
@@ -116,8 +116,9 @@ def fuzz(
 
     A fit may refuse with a `SidelightError` or a ValueError that is a sentence. Else ``labels_``
     are 0 … n_clusters_ − 1, names differ, ``objective_`` is finite and the last of ``history_``,
-    which is monotone; ``result_`` agrees; ``predict`` works; no input has changed; there is no
-    warning but a UserWarning with a sentence; and the same seed gives the same bits.
+    which is monotone; ``result_`` agrees; warnings name the classes without a cluster; ``predict``
+    works; no input has changed; there is no warning but a UserWarning with a sentence; and the same
+    seed gives the same bits.
 
     Parameters
     ----------
@@ -228,7 +229,7 @@ def _choices(constraints: Any) -> list[Any]:
     return found
 
 
-@np.errstate(over="ignore")
+@np.errstate(over="ignore", invalid="ignore")
 def _rows(rng: np.random.Generator, n: int) -> NDArray[Any]:
     d = int(_pick(rng, [1, 1, 2, 2, 3, 5, 20]))
     how = _pick(rng, ["blobs", "blobs", "grid", "same", "counts", "far", "copies"])
@@ -424,6 +425,7 @@ def _result(model: Any, case: Case, caught: Warnings) -> str | None:
         return "result_.side has other statements"
     try:
         expect_agreement(model)
+        expect_told(model, caught)
     except AssertionError as error:
         return f"verdict: {_line(error)}"
     return None

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from sidelight._kernels import bayesian_mixture as kernels
@@ -64,7 +63,7 @@ def start_centers(
         min(n_components, len(chosen)), side_weight=0.0, n_init=1, random_state=rng
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore")  # about a start, and nobody's concern
         centers: Floats = kmeans.fit(X, side=labels).cluster_centers_
     return centers
 

@@ -144,7 +144,7 @@ class StructuralEntropyClustering(EntropyGraphModel):
     Gaussian weights 3 to 5 times as many clusters as classes on 26 tables. The default price and
     weights were chosen there, see ``docs/results/defaults``. Labels help: with two classes or more,
     the automatic number of neighbours takes the clusters for as large as these, and if there are
-    still more than twice as many clusters, ``result_.provenance["advice"]`` says so.
+    still more than twice as many clusters, ``result_.advice`` says so.
 
     Up to 20,000 rows merging as published is one of the starts, so that the objective is never
     above that of merging alone; on the nine data sets of the paper it is also below that of merging
@@ -298,7 +298,7 @@ class StructuralEntropyClustering(EntropyGraphModel):
         self._publish(labels, naming, published, side, seed)
         n_classes = len(side.labelled_classes)
         if self.n_clusters is None and 1 < 2 * n_classes < self.n_clusters_:
-            self.result_.provenance["advice"] = (
+            self.result_.provenance["advice"].append(
                 f"{self.n_clusters_} clusters for {n_classes} labelled classes. If these are all "
                 f"there are, give n_clusters={n_classes}, or more neighbours than the "
                 f"{self.n_neighbors_} of this graph: that makes fewer and larger clusters."
