@@ -11,12 +11,15 @@ from sidelight import (
     BayesianMixture,
     MarkovAggregation,
     PartitionLevelKMeans,
+    PCKMeans,
+    SeededKMeans,
     SideInformation,
     StructuralEntropyClustering,
     StructuralEntropyTree,
 )
 from sidelight._validation import LARGEST, LARGEST_WEIGHT
 from sidelight.exceptions import DataError, SideInformationError
+from sidelight.models import find_model, model_names
 
 MODELS = [
     AnnotatedGaussianMixture(2, n_init=2, n_generations=1, random_state=0),
@@ -26,6 +29,15 @@ MODELS = [
     StructuralEntropyClustering(2, must_first=True, random_state=0),
     StructuralEntropyTree(2, random_state=0),
 ]
+ALL = [
+    *MODELS,
+    *(
+        find_model(name)(2, random_state=0)
+        for name in model_names()
+        if name not in {type(model).__name__ for model in MODELS}
+    ),
+]
+all_models = pytest.mark.parametrize("model", ALL, ids=lambda model: type(model).__name__)
 every_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 
 
@@ -35,7 +47,7 @@ def X():
     return rng.normal(size=(40, 3)) + 8.0 * (np.arange(40) % 2)[:, None]
 
 
-@every_model
+@all_models
 @pytest.mark.parametrize("value", [1e154, -1e160, 1e300])
 def test_values_whose_squared_distances_overflow_are_refused_by_row(model, X, value):
     X[[3, 7], 1] = value
@@ -44,16 +56,18 @@ def test_values_whose_squared_distances_overflow_are_refused_by_row(model, X, va
             clone(model).fit(data)
 
 
-@every_model
+@all_models
 def test_float32_has_no_value_that_is_too_large_but_infinity(model, X):
-    large = (X / np.abs(X).max()).astype(np.float32) * np.float32(1e36)
-    assert np.isfinite(clone(model).fit(large).objective_)
+    large = (X / np.abs(X).max()).astype(np.float32) * np.float32(3e38)
+    fitted = clone(model).fit(large)
+    assert np.isfinite(fitted.objective_)
+    np.testing.assert_array_equal(fitted.labels_, clone(model).fit(X).labels_)
     large[4] = np.inf
     with pytest.raises(DataError, match=r"NaN or infinity in row 4"):
         clone(model).fit(large)
 
 
-@every_model
+@all_models
 def test_new_rows_are_held_to_the_same_limit(model, X):
     fitted = clone(model).fit(X)
     with pytest.raises(DataError, match=r"X holds 1e\+200 in row 0"):
@@ -122,6 +136,23 @@ def test_sample_weights_are_held_to_the_limit_of_weights(X):
     with pytest.raises(DataError, match=r"sample_weight.*at most 1e\+30"):
         PartitionLevelKMeans(2).fit(X, sample_weight=np.full(40, 1e150))
     PartitionLevelKMeans(2).fit(X, sample_weight=np.full(40, LARGEST_WEIGHT / 40))
+
+
+@pytest.mark.parametrize(
+    "exponents",
+    [(-15, 15), (-300, -280), (-29, 28)],
+    ids=lambda pair: f"1e{pair[0]} to 1e{pair[1]}",
+)
+@pytest.mark.parametrize("kind", [PartitionLevelKMeans, SeededKMeans, PCKMeans])
+def test_row_weights_of_any_range_keep_the_contract(kind, X, exponents):
+    weight = 10.0 ** np.random.default_rng(2).uniform(*exponents, size=40)
+    model = kind(2, random_state=0).fit(X, sample_weight=weight)
+    assert (np.diff(model.history_) <= 0).all()
+    distance2 = ((X - model.cluster_centers_[model.labels_]) ** 2).sum(axis=1)
+    half = 0.5 if kind is PCKMeans else 1.0  # as its paper has it
+    np.testing.assert_allclose(model.objective_, half * (weight @ distance2), rtol=1e-9)
+    np.testing.assert_array_equal(model.labels_, model.predict(X))
+    assert np.unique(model.labels_).tolist() == [0, 1]
 
 
 def mixed_weights(model, n_samples):

@@ -242,9 +242,13 @@ def spread(rows: Blocks, weight: Any) -> tuple[Floats, float]:
     """The mean row, and the mean squared deviation from it (0 for rows that are all alike)."""
     first = rows.block(0).X
     # Moments about a point among the rows: about the origin they would lose digits.
-    about = np.zeros(rows.n_features) if isinstance(first, CSRRows) else first.mean(axis=0)
+    about = (
+        np.zeros(rows.n_features)
+        if isinstance(first, CSRRows)
+        else first.mean(axis=0, dtype=np.float64)
+    )
     with np.errstate(over="ignore", invalid="ignore"):
-        total, sums, squares = rows.sum(_moments, about.astype(np.float64), weight)
+        total, sums, squares = rows.sum(_moments, about, weight)
         step = sums / total
         mean = about + step
         deviation = float(squares / total - step @ step)

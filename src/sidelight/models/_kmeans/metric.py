@@ -124,7 +124,8 @@ class Pairs(Penalty):
         self.squares = (self.X[self.ends[:, 0]] - self.X[self.ends[:, 1]]) ** 2
         low, high, squares, total = given.rows.sum(_box, given.mean, weight)
         self.range2 = (np.max(high, axis=0) - np.min(low, axis=0)) ** 2
-        self.variance = np.where(squares > 0, squares / total, 1.0)
+        # Of a variance below 1e-300, a column of which nothing is left, the inverse overflows.
+        self.variance = np.where(squares > 1e-300 * total, squares / total, 1.0)
         m = len(self.held)
         both = np.concatenate([self.ends, self.ends[:, ::-1]])
         order = np.argsort(both[:, 0], kind="stable")
