@@ -45,6 +45,9 @@ MODELS = {
     "RelationSpectral": {"n_clusters": K},
     "ConstrainedSpectral": {"n_clusters": K},
     "SparsestCutTree": {"n_clusters": K},
+    "PropagatedSymmetricNMF": {"n_clusters": K, "n_init": 1},
+    "SelfSupervisedNMF": {"n_clusters": K, "n_rounds": 1},
+    "LabelPropagationNMF": {"n_clusters": K, "n_init": 1},
     "MarkovAggregation": {"n_clusters": K, "n_init": 1},
 }
 DRAWS = {"labels": sample_labels, "pairs": sample_pairs, "cannot-links": sample_pairs}
@@ -58,6 +61,8 @@ SAID = {
     "PartitionLevelKMeans": ("labels", "cannot-links"),
     "SeededKMeans": ("labels",),
     "SparsestCutTree": ("labels",),
+    "LabelPropagationNMF": ("labels",),
+    "PropagatedSymmetricNMF": ("labels",),
     "ConstrainedKMeans": ("labels",),
     "ConsensusKMeans": ("labels",),
     "HGMeans": ("labels",),

@@ -93,3 +93,14 @@ def row_products(left_span, left_column, left, right_span, right_column, right, 
                 a += 1
                 b += 1
         out[t] = total
+
+
+@jit
+def row_dots(X, i, j, out):
+    """out[t], OUT: the product of rows i[t] and j[t] of a thin array."""
+    n_columns = X.shape[1]
+    for t in range(len(i)):
+        total = 0.0
+        for k in range(n_columns):
+            total += X[i[t], k] * X[j[t], k]
+        out[t] = total

@@ -21,6 +21,15 @@ if TYPE_CHECKING:
         StructuralEntropyClustering as StructuralEntropyClustering,
     )
     from sidelight.models._entropy.tree import StructuralEntropyTree as StructuralEntropyTree
+    from sidelight.models._factorisation.label_propagation import (
+        LabelPropagationNMF as LabelPropagationNMF,
+    )
+    from sidelight.models._factorisation.propagated import (
+        PropagatedSymmetricNMF as PropagatedSymmetricNMF,
+    )
+    from sidelight.models._factorisation.self_supervised import (
+        SelfSupervisedNMF as SelfSupervisedNMF,
+    )
     from sidelight.models._gaussian.annotated import (
         AnnotatedGaussianMixture as AnnotatedGaussianMixture,
     )
@@ -64,13 +73,16 @@ HOMES = {
     "HGMeans": "_kmeans.hg",
     "HMRFKMeans": "_kmeans.hmrf",
     "LCVQE": "_kmeans.vqe",
+    "LabelPropagationNMF": "_factorisation.label_propagation",
     "MPCKMeans": "_kmeans.mpck",
     "MarkovAggregation": "_markov.aggregation",
     "PCKMeans": "_kmeans.pck",
     "PartialLabelGaussianMixture": "_mixtures.partial_label",
     "PartitionLevelKMeans": "_kmeans.partition_level",
+    "PropagatedSymmetricNMF": "_factorisation.propagated",
     "RelationSpectral": "_graph.relation",
     "SeededKMeans": "_kmeans.seeded",
+    "SelfSupervisedNMF": "_factorisation.self_supervised",
     "SparsestCutTree": "_graph.cut_tree",
     "StructuralEntropyClustering": "_entropy.clustering",
     "StructuralEntropyTree": "_entropy.tree",

@@ -1,0 +1,1 @@
+"""Nonnegative factorisations of a graph or of rows, by multiplicative steps."""

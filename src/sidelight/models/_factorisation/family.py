@@ -1,0 +1,153 @@
+"""What the factorisations share: the multiplicative step, the loop around it, and the fit."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.callback import with_callbacks
+
+from sidelight._validation import HasMethods, Integral, Interval, Real, prepare
+from sidelight.blocks import one_blas_thread
+from sidelight.models._fitting import (
+    Task,
+    given_labels,
+    warn_fewer_clusters,
+    warn_not_converged,
+)
+from sidelight.models._graph_base import GRAPH_PARAMETERS, GraphModel, RowGraph
+from sidelight.models._naming import named_labels, number_of_clusters
+from sidelight.side import SideInformation
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+FLOOR = 1e-10  # a multiplicative step cannot leave zero
+_EVERY = 10  # steps after which the objective is looked at
+
+FACTOR_PARAMETERS: dict[str, list[Any]] = {
+    **GRAPH_PARAMETERS,
+    "n_init": [Interval(Integral, 1, None, closed="left")],
+    "max_iter": [Interval(Integral, 1, None, closed="left")],
+    "tol": [Interval(Real, 0, None, closed="left")],
+    "init": ["array-like", HasMethods(["fit", "predict"]), None],
+}
+
+
+def multiplied(x: Floats, above: Floats, below: Floats, power: float = 1.0) -> Floats:
+    """X ∘ (above / below)^power, at least 1e-10: the step of all factorisations here."""
+    ratio = above / np.maximum(below, np.finfo(np.float64).tiny)
+    return np.maximum(x * (ratio if power == 1.0 else ratio**power), FLOOR)
+
+
+class Run(NamedTuple):
+    """What one start led to; factors: what the steps have changed."""
+
+    labels: Ints
+    objective: float
+    history: list[float]
+    n_iter: int
+    converged: bool
+    factors: Any = None
+
+
+def descend(
+    factors: Any,
+    step: Callable[[Any], Any],
+    objective: Callable[[Any], float],
+    max_iter: int,
+    tol: float,
+    each_iteration: Callable[[], bool],
+) -> Run:
+    """Steps until ten of them lower the objective by less than ``tol`` of itself.
+
+    Or of a tenth of the first one.
+    """
+    history, n_iter, converged, stop = [objective(factors)], 0, False, False
+    while n_iter < max_iter and not (converged or stop):
+        for _ in range(min(_EVERY, max_iter - n_iter)):
+            factors = step(factors)
+            n_iter += 1
+            stop = each_iteration()
+            if stop:
+                break
+        # The floor and rounding may lift the last digit.
+        history.append(min(objective(factors), history[-1]))
+        # Where factors can be exact, no share of what is left is small enough.
+        converged = history[-2] - history[-1] <= tol * max(abs(history[-1]), 0.1 * abs(history[0]))
+    return Run(np.empty(0, dtype=np.int64), history[-1], history, n_iter, converged, factors)
+
+
+def start_of(labels: Ints | None, shape: tuple[int, int], rng: np.random.Generator) -> Floats:
+    """A positive factor to start from: random, or with most weight on given clusters."""
+    factor = rng.uniform(0.01, 1.0, size=shape)
+    if labels is not None:
+        known = np.flatnonzero((labels >= 0) & (labels < shape[1]))
+        factor[known] *= 0.1
+        factor[known, labels[known]] += 1.0
+    return factor
+
+
+class FactorModel(GraphModel):
+    """A factorisation with multiplicative steps. A subclass has the `FACTOR_PARAMETERS`."""
+
+    n_init: int
+    max_iter: int
+    tol: float
+    init: Any
+    repetition = "ignored"
+    contradictions = "tolerated"
+    objective_sense = "min"
+    _published: ClassVar[dict[str, Any]] = {}
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, *, side: SideInformation | None = None) -> Self:
+        """Cluster X with the help of partial labels ``y`` and statements ``side``.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of shape (n_samples, n_features)
+            The data, or with ``affinity="precomputed"`` similarities (n_samples, n_samples).
+        y : array of shape (n_samples,), optional
+            Partial labels, −1 (or None, NaN) where unknown; joined to ``side``.
+        side : SideInformation, optional
+            Statements of the kinds that the model takes.
+
+        Returns
+        -------
+        self
+        """
+        X, side, seed = prepare(self, X, y, side)
+        n_clusters = number_of_clusters(self.n_clusters, X.shape[0], side)
+        given = None
+        if self.init is not None:
+            given = given_labels(self.init, X.shape[0], n_clusters, X=self._from_metric(X))
+        with Task.of_fit(self, 2) as fit:
+            with fit.part("neighbours") as task:
+                rows = self._row_graph(X, seed, len(side.labelled_classes), task.step)
+            with fit.part("steps") as task, one_blas_thread():
+                rngs = np.random.default_rng(seed).spawn(1 if given is not None else self.n_init)
+                found = self._factorise(X, rows, side, n_clusters, given, rngs, task.step)
+        self._keep_rows(rows)
+        warn_not_converged(found, self.max_iter, "raise max_iter or tol")
+        labels, naming = named_labels(side, found.labels)
+        warn_fewer_clusters(len(naming.names), n_clusters, "the factors leave columns without rows")
+        return self._publish(labels, naming, found, side, seed)
+
+    def _factorise(
+        self,
+        X: Any,
+        rows: RowGraph,
+        side: SideInformation,
+        n_clusters: int,
+        given: Ints | None,
+        rngs: Sequence[np.random.Generator],
+        step: Callable[[], bool],
+    ) -> Run:
+        """The best of all starts, with its labels."""
+        raise NotImplementedError
+
+
+def best(runs: Sequence[Run]) -> Run:
+    """The run of lowest objective, the first of equals."""
+    return min(runs, key=lambda run: run.objective)

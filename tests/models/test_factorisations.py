@@ -1,0 +1,257 @@
+"""Nonnegative factorisations: objectives against their definitions, which no step raises."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.metrics import adjusted_rand_score
+
+from sidelight import (
+    LabelPropagationNMF,
+    PropagatedSymmetricNMF,
+    SelfSupervisedNMF,
+    SideInformation,
+)
+from sidelight.exceptions import UnsupportedStatementError
+from sidelight.graph import neighbor_graph
+from sidelight.models._factorisation import label_propagation, propagated, self_supervised
+from sidelight.models._factorisation.family import FLOOR, multiplied, start_of
+from sidelight.models._relation import relation_of
+from sidelight.side import sample_labels, sample_pairs
+
+
+def blobs(n=60, k=3, seed=0, spread=4.0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % k
+    return rng.normal(size=(n, 4)) + spread * rng.normal(size=(k, 4))[y], y
+
+
+def everything(seed, n=60):
+    X, y = blobs(n, seed=seed)
+    side = sample_labels(y, 9, random_state=seed) + sample_pairs(y, 8, random_state=seed)
+    return X, y, side
+
+
+def test_a_step_multiplies_and_never_reaches_zero():
+    x = np.array([1.0, 2.0, 3.0])
+    found = multiplied(x, np.array([4.0, 0.0, 3.0]), np.array([1.0, 1.0, 0.0]), 0.5)
+    assert found[0] == 2.0
+    assert found[1] == FLOOR
+    assert np.isfinite(found).all()
+
+
+def test_given_clusters_have_most_of_the_start():
+    start = start_of(np.array([1, -1, 0]), (3, 2), np.random.default_rng(0))
+    assert_array_equal(start.argmax(axis=1)[[0, 2]], [1, 0])
+    assert (start > 0).all()
+
+
+# PropagatedSymmetricNMF
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_symmetric_objective_is_that_of_the_definition_and_never_rises(seed):
+    X, _, side = everything(seed)
+    side = side.only(kind=["must", "label"])
+    graph, relation = neighbor_graph(X, 6, affinity="local"), relation_of(side)
+    problem = propagated.Problem.of(graph, relation, 1.5, 0.5)
+    W = graph.toarray()
+    L = np.diag(W.sum(axis=1)) - W
+    R = (relation.members @ relation.between @ relation.members.T).toarray()
+    on = (problem.matrix(np.ones(len(problem.i))).toarray() > 0) & (R > 0)
+    Z = np.where(on, 1.0, 0.0)
+    np.fill_diagonal(Z, 1.0)
+
+    places = problem.matrix(np.ones(len(problem.i))).toarray() > 0
+
+    def J(state):
+        far = problem.share * state.before @ state.before.T
+        T = np.where(places, problem.matrix(state.T).toarray(), far)
+        first = ((T - state.V @ state.V.T) ** 2).sum()
+        return first + 0.5 * np.trace(L @ T) + 1.5 * ((T - Z) ** 2).sum()
+
+    state = problem.start(start_of(None, (60, 3), np.random.default_rng(seed)))
+    values = []
+    for _ in range(60):
+        values.append(J(state))
+        assert_allclose(problem.objective(state), values[-1], rtol=1e-9)
+        state = problem.step(state)
+    assert (np.diff(values) <= 1e-9 * np.abs(values[1:])).all()
+
+
+def test_a_symmetric_step_is_that_of_all_pairs():
+    X, _, side = everything(0)
+    graph = neighbor_graph(X, 6, affinity="local")
+    relation = relation_of(side.only(kind="must"))
+    problem = propagated.Problem.of(graph, relation, 1.0, 0.5)
+    places = problem.matrix(np.ones(len(problem.i))).toarray() > 0
+    W, Z = graph.toarray(), problem.matrix(problem.Z).toarray()
+    state = problem.step(problem.start(start_of(None, (60, 3), np.random.default_rng(0))))
+    V = state.V
+    T = np.where(places, problem.matrix(state.T).toarray(), 0.5 * state.before @ state.before.T)
+    D = np.diag(W.sum(axis=1))
+    T = T * (2 * V @ V.T + 2 * Z + 0.5 * W) / (4 * T + 0.5 * D)
+    V = V * (T @ V / (V @ V.T @ V)) ** 0.25
+    after = problem.step(state)
+    assert_allclose(problem.matrix(after.T).toarray()[places], T[places])
+    assert_allclose(after.V, V)
+
+
+def test_weights_of_must_links_multiply_their_price():
+    side = SideInformation.from_pairs(must=[(0, 1)], n_samples=4, weight=5.0)
+    problem = propagated.Problem.of(sparse.csr_array((4, 4)), relation_of(side), 2.0, 0.5)
+    assert_allclose(problem.alpha, [10.0, 2.0, 2.0, 2.0, 2.0])
+
+
+def test_must_links_raise_the_similarities_of_their_rows():
+    X, y = blobs(150, spread=1.2, seed=3)
+    side = sample_pairs(y, n_must=60, random_state=0)
+    plain = PropagatedSymmetricNMF(3, random_state=0).fit(X)
+    told = PropagatedSymmetricNMF(3, side_weight=3.0, random_state=0).fit(X, side=side)
+    i, j = side.must.T
+    inner = [(m.factor_[i] * m.factor_[j]).sum(axis=1).mean() for m in (plain, told)]
+    assert inner[1] > inner[0]
+
+
+def test_cannot_links_are_refused_with_the_reason():
+    side = SideInformation.from_pairs(cannot=[(0, 1)], n_samples=60)
+    with pytest.raises(UnsupportedStatementError, match="a zero in it, like what is unknown"):
+        PropagatedSymmetricNMF(3).fit(blobs()[0], side=side)
+
+
+def test_a_warm_start_keeps_good_clusters():
+    X, y = blobs(90, spread=8.0)
+    model = PropagatedSymmetricNMF(3, init=y, random_state=0).fit(X)
+    assert_array_equal(model.labels_, y)
+
+
+# SelfSupervisedNMF
+
+
+def self_supervised_J(A, H, together, apart, side_weight, cannot_weight):
+    fit = ((A - H @ H.T) ** 2).sum()
+    away = ((H[:, None] - H[None]) ** 2).sum(axis=2)
+    return fit + cannot_weight * (apart * (H @ H.T)).sum() + side_weight * (together * away).sum()
+
+
+@pytest.mark.parametrize("consensus", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_objectives_of_members_are_those_of_the_definition_and_never_rise(seed, consensus):
+    X, _, side = everything(seed)
+    relation = relation_of(side)
+    graph = neighbor_graph(X, 6, affinity="local")
+    rng = np.random.default_rng(seed)
+    if consensus:
+        labels, weight = rng.integers(3, size=(60, 4)), np.array([0.1, 0.2, 0.3, 0.4])
+        similar = self_supervised.Consensus.of(labels, weight, 3)
+        A = sum(w * (c[:, None] == c) for w, c in zip(weight, labels.T, strict=True))
+        assert_allclose(np.diag(A), 1.0)
+    else:
+        similar, A = self_supervised.Graph.of(graph), graph.toarray()
+    R = (relation.members @ relation.between @ relation.members.T).toarray()
+    together, apart = np.maximum(R, 0), np.maximum(-R, 0)
+    np.fill_diagonal(together, 0)
+    problem = self_supervised.Problem.of(similar, relation, 0.1, 2.0)
+    H = problem.start(np.stack([start_of(None, (60, 3), rng) for _ in range(4)], axis=1))
+    before = np.inf
+    for _ in range(40):
+        expected = [
+            self_supervised_J(A, H[:, e], together, apart, 0.1, 2.0) for e in range(H.shape[1])
+        ]
+        assert_allclose(problem.objectives(H), expected, rtol=1e-9)
+        assert (np.array(expected) <= before * (1 + 1e-9)).all()
+        before, H = np.array(expected), problem.step(H)
+
+
+def test_a_step_of_a_member_is_the_published_one():
+    X, _, side = everything(1)
+    relation, graph = relation_of(side), neighbor_graph(X, 6, affinity="local")
+    R = (relation.members @ relation.between @ relation.members.T).toarray()
+    S, D = np.maximum(R, 0), np.maximum(-R, 0)
+    np.fill_diagonal(S, 0)
+    problem = self_supervised.Problem.of(self_supervised.Graph.of(graph), relation, 0.3, 2.0)
+    H = np.random.default_rng(0).uniform(0.1, 1, size=(60, 2, 3))
+    found = problem.step(H)
+    for e in range(2):
+        h = H[:, e]
+        above = graph @ h + 0.3 * S @ h
+        below = h @ h.T @ h + 0.3 * S.sum(axis=1)[:, None] * h + 0.5 * 2.0 * D @ h
+        assert_allclose(found[:, e], h * (above / below) ** 0.25)
+
+
+def test_eigenvectors_of_the_consensus_are_those_of_the_full_matrix():
+    rng = np.random.default_rng(0)
+    labels, weight = rng.integers(3, size=(30, 4)), rng.dirichlet(np.ones(4))
+    consensus = self_supervised.Consensus.of(labels, weight, 3)
+    A = consensus.times(np.eye(30))
+    root = np.sqrt(A.sum(axis=1))
+    vectors = np.linalg.eigh(A / np.outer(root, root))[1]
+    found = consensus.leading_vectors(3)
+    assert_allclose(np.abs(found.T @ vectors[:, ::-1][:, :3]), np.eye(3), atol=1e-8)
+
+
+def test_the_ensemble_keeps_labels_and_finds_clusters():
+    X, y = blobs(90, spread=6.0)
+    side = sample_labels(y, 9, random_state=0)
+    model = SelfSupervisedNMF(3, random_state=0).fit(X, side=side)
+    assert adjusted_rand_score(y, model.labels_) == 1.0
+    assert model.member_labels_.shape == (90, 10)
+    assert_allclose(model.member_weights_.sum(), 1.0)
+
+
+# LabelPropagationNMF
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_objective_of_rows_is_that_of_the_definition_and_never_rises(seed, is_sparse):
+    X, y = blobs(seed=seed)
+    side = sample_labels(y, 12, random_state=seed)
+    graph = neighbor_graph(X, 5)
+    data = label_propagation.Shifted.of(sparse.csr_array(X) if is_sparse else X)
+    labelled = label_propagation.Labelled.of(side, 4)
+    problem = label_propagation.Problem.of(data, graph, labelled, 10.0)
+    shifted = (X + np.maximum(-X.min(axis=0), 0)) / data.scale
+    assert shifted.min() >= 0
+    assert_allclose(shifted.max(), 1.0)
+    W = graph.toarray()
+    L = np.diag(W.sum(axis=1)) - W
+
+    def J(factors):
+        F, Z, U = factors
+        Y = np.eye(4)[labelled.column]
+        labels = ((F[labelled.row] - Y) ** 2).sum()
+        return ((shifted - F @ Z @ U.T) ** 2).sum() + 10 * (np.trace(F.T @ L @ F) + labels)
+
+    factors = problem.start(None, 4, np.random.default_rng(seed))
+    values = []
+    for _ in range(50):
+        values.append(J(factors))
+        assert_allclose(problem.objective(factors), values[-1], rtol=1e-8)
+        factors = problem.step(factors)
+    assert (np.diff(values) <= 1e-9 * np.abs(values[1:])).all()
+
+
+@pytest.mark.parametrize("assign", ["kmeans", "argmax"])
+def test_labels_spread_to_other_rows(assign):
+    X, y = blobs(150, spread=5.0)
+    told = np.where(np.arange(150) < 15, y, -1)
+    model = LabelPropagationNMF(assign=assign, random_state=0).fit(X, told)
+    assert adjusted_rand_score(y[15:], model.labels_[15:]) > 0.9
+
+
+def test_negative_columns_are_shifted_and_that_is_told():
+    X, y = blobs()
+    model = LabelPropagationNMF(3, random_state=0).fit(X, np.where(np.arange(60) < 9, y, -1))
+    assert_allclose(model.shift_, np.maximum(-X.min(axis=0), 0))
+    assert "shifted to begin at zero" in model.result_.provenance["shifted"]
+    positive = LabelPropagationNMF(3, random_state=0).fit(np.abs(X))
+    assert not positive.shift_.any()
+    assert "shifted" not in positive.result_.provenance
+
+
+def test_of_more_classes_than_clusters_the_heaviest_have_columns():
+    side = SideInformation.from_labels([0, 0, 1, 2, 2, -1])
+    labelled = label_propagation.Labelled.of(side, 2)
+    assert_array_equal(labelled.row, [0, 1, 3, 4])
+    assert_array_equal(labelled.column, [0, 0, 1, 1])
