@@ -31,6 +31,7 @@ from sidelight import (
     ConstrainedSpectral,
     ConstraintPropagation,
     COPKMeans,
+    CrossEntropyClustering,
     DiscriminativeClustering,
     EquivalenceGaussianMixture,
     HGMeans,
@@ -38,6 +39,7 @@ from sidelight import (
     LabelPropagationNMF,
     MarkovAggregation,
     MPCKMeans,
+    PartialLabelFuzzyCMeans,
     PartialLabelGaussianMixture,
     PartitionLevelKMeans,
     PCKMeans,
@@ -80,6 +82,8 @@ MODELS = [
     ConsensusKMeans(3, n_partitions=3),
     HGMeans(3, n_init=3, n_generations=2),
     ConstraintPropagation(3),
+    CrossEntropyClustering(3, n_init=2),
+    PartialLabelFuzzyCMeans(3, n_init=2),
     PartialLabelGaussianMixture(3, n_init=2),
     EquivalenceGaussianMixture(3, n_init=2),
 ]
@@ -114,6 +118,7 @@ EXPECTED_FAILURES = {  # {model name: {check name: reason}}
     "BayesianMixture": _SPARSE_PROBABLE,
     "EquivalenceGaussianMixture": dict.fromkeys(_WITH_MANY_CLASSES, _CLASSES) | _SPARSE_PROBABLE,
     "LCVQE": _COPIES,
+    "PartialLabelFuzzyCMeans": dict.fromkeys(_WITH_MANY_CLASSES, _CLASSES) | _SPARSE_PROBABLE,
     "PartialLabelGaussianMixture": dict.fromkeys(_WITH_MANY_CLASSES, _CLASSES) | _SPARSE_PROBABLE,
     "DiscriminativeClustering": _SPARSE_PROBABLE,
 }

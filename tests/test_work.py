@@ -39,6 +39,8 @@ MODELS = {
     "DiscriminativeClustering": {},
     "AnnotatedGaussianMixture": {"n_clusters": K},
     "PartialLabelGaussianMixture": {"n_clusters": K + 1, "n_init": 2},
+    "PartialLabelFuzzyCMeans": {"n_clusters": K + 1, "n_init": 2},
+    "CrossEntropyClustering": {"n_init": 2},
     "EquivalenceGaussianMixture": {"n_clusters": K, "n_init": 2},
     "StructuralEntropyClustering": {},
     "StructuralEntropyTree": {},
@@ -67,6 +69,8 @@ SAID = {
     "ConsensusKMeans": ("labels",),
     "HGMeans": ("labels",),
     "PartialLabelGaussianMixture": ("labels",),
+    "PartialLabelFuzzyCMeans": ("labels",),
+    "CrossEntropyClustering": ("labels",),
 }
 CASES = [(model, kind) for model in MODELS for kind in SAID.get(model, ("labels", "pairs"))]
 

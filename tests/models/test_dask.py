@@ -15,6 +15,7 @@ from sidelight import (
     COPKMeans,
     EquivalenceGaussianMixture,
     MarkovAggregation,
+    PartialLabelFuzzyCMeans,
     PartialLabelGaussianMixture,
     PartitionLevelKMeans,
     PCKMeans,
@@ -66,6 +67,7 @@ MODELS["labels held"] = PartialLabelGaussianMixture(4, n_init=2, random_state=0)
 MODELS["labels held, diagonal"] = PartialLabelGaussianMixture(
     4, covariance_type="diag", n_init=1, random_state=0
 )
+MODELS["fuzzy"] = PartialLabelFuzzyCMeans(4, n_init=1, random_state=0)
 MODELS["equivalence"] = EquivalenceGaussianMixture(4, n_init=1, random_state=0)
 MODELS["annotated"] = AnnotatedGaussianMixture(4, n_init=2, n_generations=1, random_state=0)
 MODELS["annotated, diagonal blocks"] = AnnotatedGaussianMixture(

@@ -51,8 +51,14 @@ if TYPE_CHECKING:
     from sidelight.models._kmeans.vqe import CVQE as CVQE
     from sidelight.models._kmeans.vqe import LCVQE as LCVQE
     from sidelight.models._markov.aggregation import MarkovAggregation as MarkovAggregation
+    from sidelight.models._mixtures.cross_entropy import (
+        CrossEntropyClustering as CrossEntropyClustering,
+    )
     from sidelight.models._mixtures.equivalence import (
         EquivalenceGaussianMixture as EquivalenceGaussianMixture,
+    )
+    from sidelight.models._mixtures.fuzzy import (
+        PartialLabelFuzzyCMeans as PartialLabelFuzzyCMeans,
     )
     from sidelight.models._mixtures.partial_label import (
         PartialLabelGaussianMixture as PartialLabelGaussianMixture,
@@ -68,6 +74,7 @@ HOMES = {
     "ConstrainedKMeans": "_kmeans.seeded",
     "ConstrainedSpectral": "_graph.constrained",
     "ConstraintPropagation": "_graph.propagation",
+    "CrossEntropyClustering": "_mixtures.cross_entropy",
     "DiscriminativeClustering": "_discriminative.clustering",
     "EquivalenceGaussianMixture": "_mixtures.equivalence",
     "HGMeans": "_kmeans.hg",
@@ -77,6 +84,7 @@ HOMES = {
     "MPCKMeans": "_kmeans.mpck",
     "MarkovAggregation": "_markov.aggregation",
     "PCKMeans": "_kmeans.pck",
+    "PartialLabelFuzzyCMeans": "_mixtures.fuzzy",
     "PartialLabelGaussianMixture": "_mixtures.partial_label",
     "PartitionLevelKMeans": "_kmeans.partition_level",
     "PropagatedSymmetricNMF": "_factorisation.propagated",

@@ -26,7 +26,7 @@ from sidelight.models._fitting import (
 )
 from sidelight.models._mixtures.gaussian import COVARIANCE_TYPES, Components, Gaussians
 from sidelight.models._mixtures.starts import nearest_center, sample_rows, stacked, start_centers
-from sidelight.models._naming import number_of_clusters
+from sidelight.models._naming import Naming, number_of_clusters
 from sidelight.models._rows import RowMixture, named
 from sidelight.side import SideInformation
 
@@ -34,6 +34,11 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _NOBODY = np.empty(0, dtype=np.int64)
+RANDOM_STATE = [
+    "random_state",
+    np.random.Generator,
+    Interval(Integral, 0, None, closed="left"),  # seeds in results are longer than 32 bits
+]
 
 
 class Theta(NamedTuple):
@@ -124,7 +129,62 @@ class Run(NamedTuple):
     converged: bool
 
 
-class HeldMixture(RowMixture):
+class GaussianClusters(RowMixture):
+    """A mixture of Gaussians once it is fitted: what is shown of it, and what it says of rows."""
+
+    def _show(self, emission: Gaussians, theta: Theta, naming: Naming) -> None:
+        """Leave the parameters in the order of the clusters, and what `predict` needs."""
+        self.covariance_type_ = emission.covariance_type
+        self.weights_ = np.exp(theta.log_weights[naming.order])
+        shown = of_components(theta.components, naming.order)
+        self.means_, self.covariances_ = emission.parameters(shown)
+        # The order of the components decides ties, and so is the one in which `fit` saw them.
+        self._present = np.sort(naming.order)
+        self._cluster_number = np.argsort(naming.order).astype(np.int32)
+        self._emission, self._theta = emission, theta
+
+    def _predict(self, rows: Blocks) -> NDArray[np.int32]:
+        labels = np.empty(rows.n_samples, dtype=np.int32)
+        self._scored(rows, lambda block, scores: soft(block, scores, _NOBODY, block.of(labels)))
+        return self._cluster_number[labels]
+
+    def _predict_proba(self, rows: Blocks) -> Floats:
+        shares = np.empty((rows.n_samples, self.n_clusters_))
+
+        def use(block: Block, scores: Floats) -> None:
+            soft(block, scores, _NOBODY, np.empty(scores.shape[1], dtype=np.int32))
+            block.of(shares)[:, self._cluster_number] = scores.T
+
+        self._scored(rows, use)
+        return shares
+
+    def _score_samples(self, rows: Blocks) -> Floats:
+        evidence = np.empty(rows.n_samples)
+
+        def use(block: Block, scores: Floats) -> None:
+            block.of(evidence)[:] = logsumexp(scores, axis=0)
+
+        self._scored(rows, use, everything=True)
+        return evidence
+
+    def _scored(
+        self, rows: Blocks, use: Callable[[Block, Floats], Any], *, everything: bool = False
+    ) -> None:
+        """Hand log weight + log density of the components that hold rows (or of all) to ``use``."""
+        which = np.arange(len(self._theta.log_weights)) if everything else self._present
+        components = of_components(self._theta.components, which)
+        log_weights = self._theta.log_weights[which]
+
+        def each(block: Block, _: None) -> tuple[int]:
+            scores = self._emission.log_density(block.X, components)
+            scores += log_weights[:, None]
+            use(block, scores)
+            return (0,)
+
+        rows.sum(each, None)
+
+
+class HeldMixture(GaussianClusters):
     """The base of Gaussian mixtures that hold their statements; it declares no ``accepts``."""
 
     contradictions = "raises"
@@ -144,11 +204,7 @@ class HeldMixture(RowMixture):
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "random_state": [
-            "random_state",
-            np.random.Generator,
-            Interval(Integral, 0, None, closed="left"),
-        ],
+        "random_state": RANDOM_STATE,
     }
 
     def __init__(
@@ -273,59 +329,11 @@ class HeldMixture(RowMixture):
     ) -> Self:
         naming, labels = named(rows, run.labels, candidate.n_clusters, side)
         warn_fewer_clusters(len(naming.order), candidate.n_clusters, self._missing(candidate))
-        emission, theta = candidate.emission, run.theta
-        self.covariance_type_ = emission.covariance_type
-        self.weights_ = np.exp(theta.log_weights[naming.order])
-        shown = of_components(theta.components, naming.order)
-        self.means_, self.covariances_ = emission.parameters(shown)
+        self._show(candidate.emission, run.theta, naming)
         self.log_likelihood_ = run.log_likelihood
         self.bic_ = bic(run, candidate, rows.n_samples)
-        # The order of the components decides ties, and so is the one in which `fit` saw them.
-        self._present = np.sort(naming.order)
-        self._cluster_number = np.argsort(naming.order).astype(np.int32)
-        self._emission, self._theta = emission, theta
         self._describe(candidate.ties)
         return self._publish(labels, naming, run, side, seed)
-
-    def _predict(self, rows: Blocks) -> NDArray[np.int32]:
-        labels = np.empty(rows.n_samples, dtype=np.int32)
-        self._scored(rows, lambda block, scores: soft(block, scores, _NOBODY, block.of(labels)))
-        return self._cluster_number[labels]
-
-    def _predict_proba(self, rows: Blocks) -> Floats:
-        shares = np.empty((rows.n_samples, self.n_clusters_))
-
-        def use(block: Block, scores: Floats) -> None:
-            soft(block, scores, _NOBODY, np.empty(scores.shape[1], dtype=np.int32))
-            block.of(shares)[:, self._cluster_number] = scores.T
-
-        self._scored(rows, use)
-        return shares
-
-    def _score_samples(self, rows: Blocks) -> Floats:
-        evidence = np.empty(rows.n_samples)
-
-        def use(block: Block, scores: Floats) -> None:
-            block.of(evidence)[:] = logsumexp(scores, axis=0)
-
-        self._scored(rows, use, everything=True)
-        return evidence
-
-    def _scored(
-        self, rows: Blocks, use: Callable[[Block, Floats], Any], *, everything: bool = False
-    ) -> None:
-        """Hand log weight + log density of the components that hold rows (or of all) to ``use``."""
-        which = np.arange(len(self._theta.log_weights)) if everything else self._present
-        components = of_components(self._theta.components, which)
-        log_weights = self._theta.log_weights[which]
-
-        def each(block: Block, _: None) -> tuple[int]:
-            scores = self._emission.log_density(block.X, components)
-            scores += log_weights[:, None]
-            use(block, scores)
-            return (0,)
-
-        rows.sum(each, None)
 
 
 def n_given(ties: Ties) -> int:

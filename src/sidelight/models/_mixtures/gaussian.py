@@ -147,7 +147,7 @@ class Gaussians:
             scatter = np.repeat(scatter.mean(axis=1, keepdims=True), d, axis=1)
         shape = (-1,) + (1,) * (scatter.ndim - 1)
         covariance = (scatter + strength * target) / rows.reshape(shape)
-        whiten, log_det = self._whitened(covariance)
+        whiten, log_det = self.whitened(covariance)
         full = (len(mass), *covariance.shape[1:])
         return Components(
             mean,
@@ -156,7 +156,7 @@ class Gaussians:
             np.broadcast_to(log_det, mass.shape),
         )
 
-    def _whitened(self, covariance: Floats) -> tuple[Floats, Floats]:
+    def whitened(self, covariance: Floats) -> tuple[Floats, Floats]:
         """Inverse Cholesky factors (or precisions) and log determinants."""
         if not self.is_matrix:
             if (covariance <= 0.0).any() or not np.isfinite(covariance).all():
