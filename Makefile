@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 OUT    ?= demo-output
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow fuzz check format clean bench bench-full reproduce docs
+.PHONY: help demo serve test test-postgres test-slow fuzz check format clean bench bench-full reproduce docs
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -30,9 +30,23 @@ $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
 demo: $(VENV)/.installed-run ## do the main job once, on data that comes with the package, and draw it
 	@$(BIN)/sidelight demo --out $(OUT)
 
+$(VENV)/.installed-serve: pyproject.toml | $(BIN)/python
+	@echo "==> installing sidelight and what the workbench needs"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[workbench]"
+	@touch $@
+
+serve: $(VENV)/.installed-serve ## open the workbench in a browser, with the demo's table: PORT=8765
+	@$(BIN)/sidelight serve --demo --open --port $(or $(PORT),8765)
+
 test: $(VENV)/.installed-dev ## run the tests
 	@echo "==> running the tests"
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
+
+test-postgres: $(VENV)/.installed-dev ## run the store's tests on PostgreSQL: URL=postgresql://user@host/database
+	@test -n "$(URL)" || { echo "Start a PostgreSQL server, make an empty database, and give its address:"; \
+		echo "  make test-postgres URL=postgresql://user@127.0.0.1/sidelight_test"; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "psycopg[binary]>=3.1"
+	@SIDELIGHT_POSTGRES=$(URL) $(BIN)/python -m pytest tests/store tests/web/test_api.py
 
 test-slow: $(VENV)/.installed-dev ## run the tests that take longer
 	@$(BIN)/python -m pytest -m slow

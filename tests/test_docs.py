@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 MODULES = sorted(m.name for m in pkgutil.walk_packages(sidelight.__path__, "sidelight."))
 PARTS = [
     *("side", "blocks", "graph", "models", "metrics", "tables", "datasets", "report", "select"),
-    *("query", "store", "study", "bio", "results", "tree", "testing", "exceptions"),
+    *("query", "store", "web", "study", "bio", "results", "tree", "testing", "exceptions"),
 ]
 
 

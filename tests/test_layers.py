@@ -40,6 +40,7 @@ USES = {
     "select": {"side", "blocks", "results", "metrics", "models", *BASE},
     "query": {"side", "graph", "results", "metrics", "models", "_kernels", *BASE},
     "study": {"side", "tables", "models", "results", "report", "bio", "select", *BASE},
+    "web": {"side", "store", "tables", "study", "models", "query", "report", *BASE},
     "testing": {"side", "blocks", "models", "metrics", "results", "_validation", "datasets", *BASE},
 }
 HOMES = {
@@ -49,6 +50,9 @@ HOMES = {
     "matplotlib": {"report"},
     "anndata": {"bio", "tables"},
     "sqlalchemy": {"store"},
+    "fastapi": {"web"},
+    "starlette": {"web"},
+    "distributed": {"blocks", "web"},  # web: a cluster that runs the fits
     "sklearn": {
         "models",
         "metrics",

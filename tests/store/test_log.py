@@ -15,13 +15,6 @@ N = 12
 
 
 @pytest.fixture
-def store(tmp_path):
-    store = Store(tmp_path / "answers.db")
-    yield store
-    store.close()
-
-
-@pytest.fixture
 def project(store):
     return store.create_project("p", n_rows=N).id
 

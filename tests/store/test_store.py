@@ -22,13 +22,6 @@ from sidelight.store._migrations import STEPS, migrate
 
 
 @pytest.fixture
-def store(tmp_path):
-    store = Store(tmp_path / "answers.db")
-    yield store
-    store.close()
-
-
-@pytest.fixture
 def project(store):
     return store.create_project("p", n_rows=50).id
 
@@ -249,12 +242,11 @@ def _write_many(path, project, who, n):
     store.close()
 
 
-def test_several_processes_write_beside_a_reader_and_nothing_is_lost(store, project, tmp_path):
+def test_several_processes_write_beside_a_reader_and_nothing_is_lost(store, project, address):
     context = multiprocessing.get_context("spawn")
     n, many = 25, 4
     writers = [
-        context.Process(target=_write_many, args=(tmp_path / "answers.db", project, who, n))
-        for who in range(many)
+        context.Process(target=_write_many, args=(address, project, who, n)) for who in range(many)
     ]
     for writer in writers:
         writer.start()
@@ -281,11 +273,10 @@ while True:
 """
 
 
-def test_what_was_acknowledged_survives_a_kill(store, project, tmp_path):
-    path = tmp_path / "answers.db"
+def test_what_was_acknowledged_survives_a_kill(store, project, address):
     for _ in range(3):
         child = subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(path), str(project)],
+            [sys.executable, "-c", WRITER, address, str(project)],
             stdout=subprocess.PIPE,
             text=True,
             env=os.environ,

@@ -14,6 +14,7 @@ from sidelight.cli._data import data
 from sidelight.cli._demo import demo
 from sidelight.cli._fit import fit
 from sidelight.cli._models import models
+from sidelight.cli._serve import serve
 from sidelight.exceptions import SidelightError
 
 # Exit codes, as --help tells them. 1 is given by commands themselves, 130 by typer.
@@ -32,7 +33,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (fit, check, models, data, convert, demo):
+for command in (fit, check, models, data, convert, serve, demo):
     app.command(epilog=_EXIT_CODES)(command)
 
 

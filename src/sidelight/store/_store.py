@@ -263,6 +263,44 @@ class Store:
         with reading(self._engine) as c:
             return [_as_said(row) for row in c.execute(query)]
 
+    def count_statements(self, project: int, *, annotator: str | None = None) -> dict[str, int]:
+        """How many statements of each kind are in force, of one annotator or of all."""
+        query = (
+            sa.select(t.statement.c.kind, sa.func.count())
+            .where(t.statement.c.project == project, t.statement.c.retracted_by.is_(None))
+            .group_by(t.statement.c.kind)
+            .order_by(t.statement.c.kind)
+        )
+        if annotator is not None:
+            query = query.where(t.statement.c.annotator_json == _dump(annotator))
+        with reading(self._engine) as c:
+            return {kind: n for kind, n in c.execute(query)}
+
+    def annotators(self, project: int) -> list[Any]:
+        """Who made the statements that are in force."""
+        query = (
+            sa.select(t.statement.c.annotator_json)
+            .distinct()
+            .where(t.statement.c.project == project, t.statement.c.retracted_by.is_(None))
+        )
+        with reading(self._engine) as c:
+            found = [json.loads(name) for name in c.execute(query).scalars()]
+        return sorted((name for name in found if name is not None), key=str)
+
+    def classes(self, project: int) -> list[Any]:
+        """The classes that statements in force name, in the order of their texts."""
+        query = (
+            sa.select(t.statement.c.class_json)
+            .distinct()
+            .where(
+                t.statement.c.project == project,
+                t.statement.c.retracted_by.is_(None),
+                t.statement.c.class_json != "null",
+            )
+        )
+        with reading(self._engine) as c:
+            return sorted(map(json.loads, c.execute(query).scalars()), key=str)
+
     def side(
         self, project: int, *, at_event: int | None = None, index: Any = None
     ) -> SideInformation:
@@ -432,6 +470,15 @@ class Store:
         query = sa.select(t.run).where(t.run.c.project == project).order_by(t.run.c.id)
         with reading(self._engine) as c:
             return [_as_run(row) for row in c.execute(query)]
+
+    def last_run(self, project: int) -> dict[str, Any] | None:
+        """The latest fit of a project, or None."""
+        query = (
+            sa.select(t.run).where(t.run.c.project == project).order_by(t.run.c.id.desc()).limit(1)
+        )
+        with reading(self._engine) as c:
+            row = c.execute(query).one_or_none()
+        return None if row is None else _as_run(row)
 
     def run(self, project: int, number: int) -> dict[str, Any]:
         """One fit; an unknown number is an error."""

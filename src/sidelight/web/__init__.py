@@ -1,0 +1,8 @@
+"""The workbench: people answer, the clustering follows, nothing is lost (extra ``workbench``)."""
+
+from sidelight.web._app import create_app
+from sidelight.web._client import Client
+from sidelight.web._serve import serve
+from sidelight.web._settings import Settings
+
+__all__ = ["Client", "Settings", "create_app", "serve"]

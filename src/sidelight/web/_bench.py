@@ -1,0 +1,395 @@
+"""What the routes call: plain functions over a store, a folder, a pool and an asker."""
+
+import json
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sidelight.exceptions import SidelightError
+from sidelight.store import Entry, Event, Folder, Person, Project, Store
+from sidelight.web._asking import Asking, random_pairs, statements_of_answer
+from sidelight.web._pool import Pool, Runner
+from sidelight.web._rows import Rows, import_table
+from sidelight.web._settings import Settings
+
+KINDS = ("pair", "label")
+MAX_ASKED = 50
+MAX_ANSWERS = 500
+
+
+class Bench:
+    """The workbench behind its routes.
+
+    Parameters
+    ----------
+    settings : Settings
+        Where the data lies, and limits.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        settings.root.mkdir(parents=True, exist_ok=True)
+        (settings.root / "uploads").mkdir(exist_ok=True)
+        self.store = Store(settings.store_address)
+        self.folder = Folder(settings.root / "bulk")
+        self.runner: Runner = _runner(self.store, settings, str(self.folder.root))
+        self.asking = Asking(self.store, settings.store_address, str(self.folder.root))
+        self._rows = lru_cache(maxsize=32)(self._rows_of)
+        self._stopping = threading.Event()
+        self._unfitted: dict[int, float] = {}  # since when answers wait for a fit, by project
+        self._thread = threading.Thread(target=self._refit_now_and_then, daemon=True)
+
+    def start(self) -> None:
+        """Start workers, the asker and the refits."""
+        self.asking.start()
+        if self.settings.workers or self.settings.dask:
+            self.runner.start()
+            self._thread.start()
+
+    def stop(self) -> None:
+        """End everything that was started."""
+        self._stopping.set()
+        self.asking.stop()
+        self.runner.stop()
+        self.store.close()
+
+    # Projects
+
+    def create_project(self, path: Path, *, name: str, **how: Any) -> Project:
+        """Import a table as a project."""
+        if not 1 <= len(name.strip()) <= 200:
+            raise SidelightError("a project has a name of 1 to 200 characters.")
+        config = import_table(self.folder, path, **how)
+        n_rows = config.pop("n_rows")
+        project = self.store.create_project(
+            name.strip(), n_rows=n_rows, data_hash=config["files"]["X"], config=config
+        )
+        self.asking.refresh(project.id)
+        return project
+
+    def rows(self, project: int) -> Rows:
+        """The rows of a project."""
+        found = self.store.project(project)
+        return self._rows(project, json.dumps(found.config["files"], sort_keys=True))
+
+    def _rows_of(self, project: int, _files: str) -> Rows:
+        return Rows(self.store.project(project), self.folder)
+
+    def overview(self, project: Project) -> dict[str, Any]:
+        """A project in a list: rows, answers, people, the last run."""
+        last = self.store.last_run(project.id)
+        return {
+            "id": project.id,
+            "name": project.name,
+            "n_rows": project.n_rows,
+            "created": project.created,
+            "archived": project.archived,
+            "n_statements": sum(self.store.count_statements(project.id).values()),
+            "n_people": len(self.store.annotators(project.id)),
+            "expected_error": self.asking.state(project.id).get("expected_error"),
+            "last_run": None if last is None else last["id"],
+        }
+
+    # Asking and answering
+
+    def ask(
+        self, project: int, person: Person, *, n: int = 1, kinds: Sequence[str] = KINDS
+    ) -> list[dict[str, Any]]:
+        """The next questions for a person: those still open for them, then new ones.
+
+        Nobody is asked what they have answered, and nobody what another person has before them.
+        """
+        if not 1 <= n <= MAX_ASKED:
+            raise SidelightError(f"n is {n}; ask for 1 to {MAX_ASKED} questions at a time.")
+        n_rows = self.store.project(project).n_rows
+        self.store.expire_questions(project)
+        mine = self.store.questions(project, state=None, asked_of=person.id)
+        seen = {_rows_asked(q) for q in mine if q["state"] != "expired"}
+        found = [q["body"] for q in mine if q["state"] == "open" and q["kind"] in kinds][:n]
+        busy = {row for q in self.store.questions(project) for row in _rows_asked(q)}
+        if len(found) < n:
+            new = self.asking.take(project, n - len(found), kinds=kinds, busy=busy, seen=seen)
+            missing = n - len(found) - len(new)
+            if missing and "pair" in kinds:
+                seed = [project, person.id, len(mine)]
+                new += random_pairs(n_rows, missing, seed=seed, seen=seen)
+            new = [
+                _named(question, project, person, len(mine) + k) for k, question in enumerate(new)
+            ]
+            self.store.add_questions(project, [_stored(q) for q in new], asked_of=person.id)
+            found += new
+        return found
+
+    def answer(
+        self, project: int, person: Person, answers: Iterable[Mapping[str, Any]]
+    ) -> list[Event]:
+        """Append answers to the log: all of them or none; a repeated one changes nothing."""
+        answers = list(answers)
+        if len(answers) > MAX_ANSWERS:
+            raise SidelightError(f"{len(answers)} answers at once; send at most {MAX_ANSWERS}.")
+        entries = [self._entry(project, person, answer) for answer in answers]
+        events = self.store.append_all(project, entries, person=person.id)
+        self._said(project)
+        return events
+
+    def _entry(self, project: int, person: Person, answer: Mapping[str, Any]) -> Entry:
+        asked = self.store.question(project, str(answer.get("question")))
+        if asked is None or asked["asked_of"] != person.id:
+            raise SidelightError(
+                f"question {answer.get('question')!r} was not asked of {person.name}."
+            )
+        question, value = asked["body"], answer.get("value")
+        body = {
+            "statements": statements_of_answer(question, value, person.name),
+            "question": asked["id"],
+            "asked": {k: v for k, v in question.items() if k not in ("asked_of",)},
+            "value": value,
+            "annotator": person.name,
+            "seconds": answer.get("seconds"),
+        }
+        if answer.get("comment"):
+            body["comment"] = str(answer["comment"])[:2000]
+        return Entry("answer", body, key=answer.get("key") or f"answer:{asked['id']}")
+
+    def say(
+        self,
+        project: int,
+        person: Person,
+        *,
+        kind: str,
+        rows: Sequence[int],
+        class_: Any = None,
+        key: str | None = None,
+        how: Any = None,
+    ) -> Event:
+        """A statement about a selection as one event: a label, "not this", or a must-group."""
+        rows = list(dict.fromkeys(int(row) for row in rows))
+        said: dict[str, Any] = {"kind": kind, "annotator": person.name}
+        if kind in ("label", "not_label"):
+            said |= {"i": rows, "class": class_}
+        elif kind == "must" and len(rows) > 1:
+            said |= {"i": rows[:-1], "j": rows[1:]}
+        elif kind == "cannot" and len(rows) == 2:
+            said |= {"i": rows[:1], "j": rows[1:]}
+        else:
+            raise SidelightError(
+                "say 'label' or 'not_label' of rows and a class, 'must' of two rows or more, "
+                "or 'cannot' of two."
+            )
+        body = {"statements": said, "how": how}
+        event = self.store.append(project, "bulk", body, key=key, person=person.id)
+        self._said(project)
+        return event
+
+    def retract(
+        self,
+        project: int,
+        person: Person,
+        *,
+        event: int,
+        positions: Sequence[int] | None = None,
+        key: str | None = None,
+    ) -> Event:
+        """Take back an event or some of its statements; an annotator only what is their own."""
+        if person.role == "annotator":
+            target = [
+                e for e in self.store.events(project, after=event - 1, limit=1) if e.id == event
+            ]
+            if not target or target[0].person != person.id:
+                raise PermissionError("annotators take back what they said themselves.")
+        body = {} if positions is None else {"positions": list(positions)}
+        done = self.store.append(project, "retract", body, parent=event, key=key, person=person.id)
+        self._said(project)
+        return done
+
+    def rename(self, project: int, person: Person, old: Any, new: Any) -> Event:
+        """Give a class another name."""
+        body = {"class": old, "to": new}
+        event = self.store.append(project, "rename", body, person=person.id)
+        self._said(project)
+        return event
+
+    def _said(self, project: int) -> None:
+        self._unfitted.setdefault(project, time.monotonic())
+        self.asking.refresh(project)
+
+    def statements(self, project: int, person: Person) -> list[dict[str, Any]]:
+        """Statements with what the last run says of them; annotators see their own alone."""
+        rows = self.rows(project)
+        verdict = {} if person.role == "annotator" else self._last_verdict(project)
+        found = []
+        for one in self.store.statements(project):
+            if person.role == "annotator" and one.annotator != person.name:
+                continue
+            found.append(
+                {
+                    "event": one.event,
+                    "position": one.position,
+                    "kind": one.kind,
+                    "i": one.i,
+                    "j": one.j,
+                    "ids": [
+                        rows.ids[r] if rows.ids else r for r in (one.i, one.j) if r is not None
+                    ],
+                    "class": one.class_,
+                    "weight": one.weight,
+                    "annotator": one.annotator,
+                    "seconds": one.seconds,
+                    "retracted_by": one.retracted_by,
+                    **verdict.get((one.event, one.position), {"kept": None, "error": None}),
+                }
+            )
+        return found
+
+    def _last_verdict(self, project: int) -> dict[tuple[int, int], dict[str, Any]]:
+        last = self.store.last_run(project)
+        if last is None:
+            return {}
+        told = json.loads(self.folder.path(last["scores"]["verdict"]).read_bytes())
+        return {
+            (one["event"], one["position"]): {"kept": one["kept"], "error": one["error"]}
+            for one in told
+        }
+
+    def conflicts(self, project: int, limit: int = 100) -> list[dict[str, Any]]:
+        """Statements that contradict others, each with the shortest chain that shows it."""
+        rows = self.rows(project)
+        in_force = self.store.statements(project, retracted=False)
+        found = self.store.side(project, index=rows.ids).conflicts(limit=limit)
+        return [
+            {
+                "sentence": str(conflict),
+                "statement": _place(in_force[conflict.statement]),
+                "chain": [_place(in_force[k]) for k in conflict.chain],
+            }
+            for conflict in found
+        ]
+
+    def people(self, project: int) -> list[dict[str, Any]]:
+        """Who said how much, how fast, and how accurately by the last run."""
+        last = self.store.last_run(project)
+        accuracy = (last["scores"]["accuracy"] if last else None) or {}
+        said = self.store.statements(project, retracted=False)
+        found = []
+        for person in self.store.people.all():
+            own = [one for one in said if one.annotator == person.name]
+            seconds = [one.seconds for one in own if one.seconds is not None]
+            found.append(
+                {
+                    "id": person.id,
+                    "name": person.name,
+                    "role": person.role,
+                    "disabled": person.disabled,
+                    "n_statements": len(own),
+                    "median_seconds": float(np.median(seconds)) if seconds else None,
+                    "cannot_tell": sum(one.kind == "unsure" for one in own) / max(len(own), 1),
+                    "accuracy": accuracy.get(person.name),
+                }
+            )
+        return found
+
+    # Runs and jobs
+
+    def start_job(
+        self, project: int, kind: str, body: Mapping[str, Any], person: Person | None
+    ) -> int:
+        """Queue a job; what can be refused is refused now, not when it runs."""
+        self.store.project(project)
+        if kind == "fit":
+            from sidelight import study
+
+            study.build(
+                body.get("model") or "DiscriminativeClustering",
+                n_clusters=body.get("n_clusters"),
+                parameters=body.get("parameters"),
+            )
+        if kind == "layout" and body.get("method", "tsne") not in ("pca", "tsne", "umap"):
+            raise SidelightError(f"unknown map {body['method']!r}; known: pca, tsne, umap.")
+        if kind == "report":
+            self.store.run(project, body["run"])
+        number = self.store.jobs.add(
+            project, kind, body, person=None if person is None else person.id
+        )
+        self.runner.wake()
+        return number
+
+    def compare(self, project: int, first: int, second: int) -> dict[str, Any]:
+        """Two runs side by side: how many rows went from which cluster to which, and which rows."""
+        runs = [self.store.run(project, number) for number in (first, second)]
+        labels = [np.asarray(self.folder.array(run["labels_file"])) for run in runs]
+        names = [[c["name"] for c in run["scores"]["clusters"]] for run in runs]
+        colours = [np.array([c["colour"] for c in run["scores"]["clusters"]]) for run in runs]
+        table = np.zeros((len(names[0]), len(names[1])), dtype=np.int64)
+        np.add.at(table, tuple(labels), 1)
+        moved = np.flatnonzero(colours[0][labels[0]] != colours[1][labels[1]])
+        return {
+            "rows": names[0],
+            "columns": names[1],
+            "counts": table.tolist(),
+            "n_moved": len(moved),
+            "moved": moved[:1000].tolist(),
+        }
+
+    def _refit_now_and_then(self) -> None:
+        """Fit the default model anew after some answers or some time; never two at once."""
+        while not self._stopping.wait(1.0):
+            for project, since in list(self._unfitted.items()):
+                try:
+                    if self._is_due(project, since):
+                        self._unfitted.pop(project, None)
+                        self.start_job(project, "fit", {"automatic": True}, None)
+                except SidelightError:
+                    self._unfitted.pop(project, None)
+
+    def _is_due(self, project: int, since: float) -> bool:
+        waiting = self.store.jobs.all(project, states=("queued", "running"))
+        if any(job.kind == "fit" for job in waiting):
+            return False
+        last = self.store.last_run(project)
+        after = last["at_event"] if last else 0
+        n_new = len(self.store.events(project, after=after, limit=self.settings.refit_after))
+        late = time.monotonic() - since > self.settings.refit_seconds
+        return n_new >= self.settings.refit_after or (late and n_new > 0)
+
+
+def _runner(store: Store, settings: Settings, bulk: str) -> Runner:
+    if settings.dask is None:
+        return Pool(store, settings, bulk)
+    from sidelight.web._dask import DaskRunner
+
+    return DaskRunner(store, settings, bulk)
+
+
+def _rows_asked(question: Mapping[str, Any]) -> tuple[int, ...]:
+    rows = [question["i"]] if question["j"] is None else [question["i"], question["j"]]
+    return tuple(sorted(rows))
+
+
+def _named(question: Mapping[str, Any], project: int, person: Person, k: int) -> dict[str, Any]:
+    """A question with an id of its own: two people may be asked the same."""
+    return {**question, "id": f"{project}-{person.id}-{k}-{question.get('id', 'random')}"}
+
+
+def _stored(question: Mapping[str, Any]) -> dict[str, Any]:
+    rows = list(question["rows"])
+    return {
+        "id": question["id"],
+        "kind": question["kind"],
+        "i": rows[0],
+        "j": rows[1] if len(rows) > 1 else None,
+        "offered": list(question.get("classes", [])),
+        "p_must": question.get("prediction", {}).get("must"),
+        "value": question.get("value"),
+        "probability_asked": question.get("probability"),
+        "audit": question.get("audit", False),
+        "body": dict(question),
+    }
+
+
+def _place(said: Any) -> dict[str, int]:
+    return {"event": said.event, "position": said.position}

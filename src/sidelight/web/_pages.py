@@ -1,0 +1,159 @@
+"""Plain pages, made on the server: they need no script, and every step works by keyboard."""
+
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import APIRouter, Depends, Form, HTTPException, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from jinja2 import Environment, FileSystemLoader, select_autoescape
+
+from sidelight.exceptions import SidelightError
+from sidelight.store import Person
+from sidelight.web._api import the_bench
+from sidelight.web._security import COOKIE, check_form, form_token, may, person_of
+
+pages = APIRouter(include_in_schema=False)
+SESSION_DAYS = 30
+_templates = Environment(
+    loader=FileSystemLoader(Path(__file__).parent / "templates"),
+    autoescape=select_autoescape(default=True),
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+def page(name: str, status: int = 200, **values: Any) -> HTMLResponse:
+    """One of the templates, filled in; everything is escaped."""
+    return HTMLResponse(_templates.get_template(name).render(**values), status_code=status)
+
+
+def _logged_in(request: Request, person: Person, to: str) -> Response:
+    bench = the_bench(request)
+    token = bench.store.people.new_token("session", person=person.id, lasts=SESSION_DAYS * 86400.0)
+    response = RedirectResponse(to, status_code=303)
+    response.set_cookie(
+        COOKIE,
+        token,
+        httponly=True,
+        samesite="strict",
+        secure=request.url.scheme == "https",
+        max_age=SESSION_DAYS * 86400,
+    )
+    return response
+
+
+@pages.get("/login")
+def login(request: Request, token: str) -> Response:
+    """Use the link that the server has printed; it works once."""
+    person = the_bench(request).store.people.use_link(token)
+    if person is None:
+        return page("message.html", 403, title="This link does not work", text=(
+            "It works once and for a day. Start the server again, or ask the owner for another."
+        ))  # fmt: skip
+    return _logged_in(request, person, "/")
+
+
+@pages.get("/join", name="join")
+def join(request: Request, token: str) -> Response:
+    """An invitation: choose a name."""
+    if not the_bench(request).store.people.is_open(token, "invitation"):
+        return page("message.html", 403, title="This invitation does not work", text=(
+            "It works once and for three days. Ask the owner for another."
+        ))  # fmt: skip
+    return page("join.html", token=token, problem=None)
+
+
+@pages.post("/join")
+def joined(
+    request: Request, token: Annotated[str, Form()], name: Annotated[str, Form(max_length=200)]
+) -> Response:
+    """Take part under a name."""
+    try:
+        person = the_bench(request).store.people.use_invitation(token, name)
+    except SidelightError as error:
+        return page("join.html", 422, token=token, problem=str(error))
+    if person is None:
+        raise HTTPException(403, "this invitation does not work any more.")
+    return _logged_in(request, person, "/")
+
+
+@pages.get("/")
+def index(request: Request, person: Annotated[Person, Depends(person_of)]) -> Response:
+    """The projects."""
+    bench = the_bench(request)
+    shown = [bench.overview(project) for project in bench.store.projects()]
+    return page("projects.html", projects=shown, person=person)
+
+
+@pages.get("/plain/{project}")
+def ask(
+    request: Request,
+    project: int,
+    person: Annotated[Person, Depends(may("answer"))],
+    said: int | None = None,
+) -> Response:
+    """One question, as a form."""
+    bench = the_bench(request)
+    found = bench.store.project(project)
+    question = next(iter(bench.ask(project, person)), None)
+    if question is None:
+        return page("message.html", title="Nothing left to ask", text=(
+            "Every question that this table offers has been answered."
+        ))  # fmt: skip
+    rows = bench.rows(project).shown(question["rows"])
+    columns = list(rows[0]["cells"])
+    differ = [len({row["cells"][c] for row in rows}) > 1 for c in columns]
+    return page(
+        "question.html",
+        project=found,
+        person=person,
+        question=question,
+        rows=rows,
+        columns=list(zip(columns, differ, strict=True)),
+        words=found.config["words"],
+        classes=bench.store.classes(project),
+        state=bench.asking.state(project),
+        n_said=sum(bench.store.count_statements(project, annotator=person.name).values()),
+        said=said,
+        form=form_token(request),
+    )
+
+
+@pages.post("/plain/{project}")
+def answer(
+    request: Request,
+    project: int,
+    person: Annotated[Person, Depends(may("answer"))],
+    form: Annotated[str, Form()],
+    question: Annotated[str, Form(max_length=200)] = "",
+    value: Annotated[str, Form(max_length=500)] = "",
+    new_class: Annotated[str, Form(max_length=500)] = "",
+    undo: Annotated[int | None, Form()] = None,
+) -> Response:
+    """Take an answer or an undo, and go on to the next question."""
+    check_form(request, form)
+    bench = the_bench(request)
+    if undo is not None:
+        bench.retract(project, person, event=undo)
+        return RedirectResponse(f"/plain/{project}", status_code=303)
+    value = new_class.strip() if value == "new" else value
+    if not value:
+        raise HTTPException(422, "choose an answer, or write the name of a new class.")
+    events = bench.answer(project, person, [{"question": question, "value": value}])
+    return RedirectResponse(f"/plain/{project}?said={events[0].id}", status_code=303)
+
+
+@pages.get("/plain/{project}/runs")
+def runs(
+    request: Request, project: int, person: Annotated[Person, Depends(may("look"))]
+) -> Response:
+    """What the fits have found."""
+    bench = the_bench(request)
+    return page(
+        "runs.html",
+        project=bench.store.project(project),
+        runs=bench.store.runs(project)[::-1],
+        jobs=bench.store.jobs.all(project, limit=5),
+        quote=quote,
+    )

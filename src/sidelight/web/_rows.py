@@ -1,0 +1,194 @@
+"""The rows of a project: a table becomes files of the project's folder, and rows come back."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.exceptions import SidelightError, UnusableColumnsError
+from sidelight.store import Folder, Project
+from sidelight.tables import Table, prepare, read_table
+
+PREVIEW = 8  # rows of an import that are shown before anything is written
+_HOW = ("columns", "drop", "one_hot", "impute", "scale")  # what `prepare` is told
+
+
+def preview(path: Path, *, id: str | None = None, **how: Any) -> dict[str, Any]:
+    """What a table holds and what stands in the way of it, before anything is written."""
+    table = read_table(path, text=[id] if id else [])
+    problems, notes = [], []
+    try:
+        ids = table.ids(id)
+        notes = prepare(table, aside=[id] if id else [], ids=ids, **_told(how)).notes
+    except UnusableColumnsError as error:
+        problems = [{"message": str(error), **_plain_problems(error.problems)}]
+    except SidelightError as error:
+        problems = [{"message": str(error)}]
+    return {
+        "n_rows": table.n_rows,
+        "columns": [_described(name, cells) for name, cells in table.columns.items()],
+        "rows": [_shown(table, k) for k in range(min(PREVIEW, table.n_rows))],
+        "problems": problems,
+        "notes": notes,
+    }
+
+
+def import_table(
+    folder: Folder,
+    path: Path,
+    *,
+    id: str | None = None,
+    show: Sequence[str] = (),
+    source: str | None = None,
+    **how: Any,
+) -> dict[str, Any]:
+    """Read a table and put what the workbench needs of it into a folder.
+
+    Returns the config of the project: files by name, the preparation, notes. Nothing is left if the
+    table cannot be used.
+    """
+    table = read_table(path, text=[id] if id else [])
+    table.check_names([*show, *([id] if id else [])])
+    ids = table.ids(id)
+    prepared = prepare(table, aside=[id] if id else [], ids=ids, **_told(how))
+    files = {
+        "rows": _as_parquet(folder, table),
+        "X": folder.put_array(prepared.X),
+        "layout": folder.put_array(plane(prepared.X)),
+    }
+    if ids is not None:
+        files["ids"] = folder.put(json.dumps(ids.tolist()).encode(), ".json")
+    return {
+        "n_rows": table.n_rows,
+        "source": source or path.name,
+        "id": id,
+        "show": list(show),
+        "how": _told(how),
+        "features": prepared.names,
+        "preparation": prepared.preparation.to_dict(),
+        "notes": prepared.notes,
+        "files": files,
+        "layout": "pca",
+        "words": {"must": "same kind", "cannot": "different kind", "unsure": "can't tell"},
+    }
+
+
+def plane(X: NDArray[Any], method: str = "pca") -> NDArray[np.float32]:
+    """Rows in a plane, as the map draws them: between -1 and 1."""
+    from sidelight.report import project
+
+    found = project(X, method=method) if X.shape[1] > 1 else np.column_stack([X[:, 0], X[:, 0] * 0])
+    found = found - found.mean(axis=0)
+    # A far row would press all others into the middle; it is drawn at the edge instead.
+    reach = np.quantile(np.abs(found), 0.999) if len(found) > 1000 else np.abs(found).max()
+    return np.clip(found / (reach or 1.0), -1, 1).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of one project, read when they are asked for."""
+
+    project: Project
+    folder: Folder
+
+    @cached_property
+    def ids(self) -> list[Any] | None:
+        """The ids of the rows, or None."""
+        name = self.project.config["files"].get("ids")
+        return None if name is None else list(json.loads(self.folder.path(name).read_bytes()))
+
+    @cached_property
+    def X(self) -> NDArray[np.float64]:
+        """The matrix that models see, mapped into memory."""
+        return self.folder.array(self.project.config["files"]["X"])
+
+    @property
+    def table_path(self) -> Path:
+        """The table as Parquet."""
+        return self.folder.path(self.project.config["files"]["rows"])
+
+    @cached_property
+    def _arrow(self) -> Any:
+        from pyarrow import parquet
+
+        return parquet.read_table(self.table_path, memory_map=True)
+
+    def shown(self, rows: Sequence[int]) -> list[dict[str, Any]]:
+        """Rows as people see them: position, id, and the cells of the columns to show."""
+        n_rows = self.project.n_rows
+        wrong = [row for row in rows if not 0 <= row < n_rows]
+        if wrong:
+            raise SidelightError(f"row {wrong[0]}: the project has rows 0 to {n_rows - 1:,}.")
+        config = self.project.config
+        names = config["show"] or [n for n in self._arrow.column_names if n != config["id"]]
+        cells = self._arrow.select(names).take(list(rows)).to_pylist()
+        return [
+            {"row": row, "id": self.ids[row] if self.ids else row, "cells": _finite(values)}
+            for row, values in zip(rows, cells, strict=True)
+        ]
+
+    def search(self, text: str, limit: int = 50) -> list[int]:
+        """The first rows whose id or cells contain a text, whatever its case."""
+        from pyarrow import compute, types
+
+        found: set[int] = set()
+        wanted = text.casefold()
+        if self.ids:
+            found.update(k for k, name in enumerate(self.ids) if wanted in str(name).casefold())
+        for column in self._arrow.itercolumns():
+            if types.is_string(column.type) or types.is_large_string(column.type):
+                hits = compute.match_substring(column, text, ignore_case=True)
+                found.update(np.flatnonzero(hits.to_numpy(zero_copy_only=False)).tolist())
+        return sorted(found)[:limit]
+
+
+def _told(how: Mapping[str, Any]) -> dict[str, Any]:
+    """What `prepare` is told; what is empty is left to its defaults."""
+    unknown = set(how) - set(_HOW)
+    if unknown:
+        raise SidelightError(f"unknown option {sorted(unknown)[0]!r}; known: {', '.join(_HOW)}.")
+    return {name: value for name, value in how.items() if value}
+
+
+def _as_parquet(folder: Folder, table: Table) -> str:
+    with TemporaryDirectory(dir=folder.root) as place:
+        path = Path(place) / "rows.parquet"
+        table.write(path, {})
+        return folder.put(path.read_bytes(), ".parquet")
+
+
+def _described(name: str, cells: Any) -> dict[str, Any]:
+    is_text = isinstance(cells, list)
+    missing = sum(c is None for c in cells) if is_text else int(np.isnan(cells).sum())
+    return {"name": name, "type": "text" if is_text else "number", "missing": missing}
+
+
+def _shown(table: Table, row: int) -> dict[str, Any]:
+    return _finite(
+        {
+            name: cells[row] if isinstance(cells, list) else cells[row].item()
+            for name, cells in table.columns.items()
+        }
+    )
+
+
+def _finite(cells: Mapping[str, Any]) -> dict[str, Any]:
+    """Cells that JSON can hold: what is not a number is missing."""
+    return {
+        name: None if isinstance(v, float) and not np.isfinite(v) else _simple(v)
+        for name, v in cells.items()
+    }
+
+
+def _simple(value: Any) -> Any:
+    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
+
+
+def _plain_problems(problems: Mapping[str, Any]) -> dict[str, Any]:
+    return {"columns": {kind: [str(name) for name in names] for kind, names in problems.items()}}

@@ -1,0 +1,244 @@
+"""The shapes of requests and answers, from which OpenAPI and the types of the client are made."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+Class = str | int | float | bool | None
+
+
+class ProjectShape(BaseModel):
+    """A project in a list."""
+
+    id: int
+    name: str
+    n_rows: int
+    created: float
+    archived: bool
+    n_statements: int
+    n_people: int
+    expected_error: list[float] | None
+    last_run: int | None
+
+
+class ProjectDetails(ProjectShape):
+    """A project with its columns and files."""
+
+    features: list[str]
+    show: list[str]
+    layout: str
+    layout_file: str
+    words: dict[str, str]
+    notes: list[str]
+    role: str
+
+
+class Upload(BaseModel):
+    """A table that was sent and not imported yet."""
+
+    upload: str
+    name: str
+    preview: dict[str, Any]
+
+
+class Preparing(BaseModel):
+    """How a table becomes rows and numbers."""
+
+    id: str | None = None
+    show: list[str] = []
+    columns: list[str] = []
+    drop: list[str] = []
+    one_hot: list[str] = []
+    impute: Literal["median", "mean"] | None = None
+    scale: Literal["standard", "minmax", "none"] | None = None
+
+
+class NewProject(Preparing):
+    """A table to import as a project."""
+
+    upload: str
+    name: str
+
+
+class Change(BaseModel):
+    """What may change in a project."""
+
+    name: str | None = None
+    archived: bool | None = None
+    words: dict[str, str] | None = None
+
+
+class RowShape(BaseModel):
+    """A row as people see it."""
+
+    row: int
+    id: Class
+    cells: dict[str, Class]
+
+
+class QuestionShape(BaseModel):
+    """A question; nothing in it tells what is expected."""
+
+    id: str
+    kind: Literal["pair", "label"]
+    rows: list[RowShape]
+    classes: list[Class]
+
+
+class AnswerShape(BaseModel):
+    """An answer: the question's id, and the sender's own key, so that it may be sent again."""
+
+    question: str
+    value: Class
+    key: str | None = Field(default=None, max_length=100)
+    seconds: float | None = Field(default=None, ge=0, le=86400)
+    comment: str | None = Field(default=None, max_length=2000)
+
+
+class Saying(BaseModel):
+    """A statement about a selection of rows."""
+
+    kind: Literal["label", "not_label", "must", "cannot"]
+    rows: list[int] = Field(min_length=1, max_length=1_000_000)
+    class_: Class = Field(default=None, alias="class")
+    key: str | None = Field(default=None, max_length=100)
+    how: dict[str, Any] | None = None
+
+
+class Retraction(BaseModel):
+    """What to take back: an event, or some of its statements."""
+
+    event: int
+    positions: list[int] | None = None
+    key: str | None = Field(default=None, max_length=100)
+
+
+class Renaming(BaseModel):
+    """A class and its new name."""
+
+    class_: Class = Field(alias="class")
+    to: Class
+
+
+class EventShape(BaseModel):
+    """An event of the log."""
+
+    id: int
+    at: float
+    kind: str
+    parent: int | None
+    person: int | None
+    body: dict[str, Any]
+
+
+class Appended(BaseModel):
+    """The numbers of events that were appended."""
+
+    events: list[int]
+
+
+class StatementShape(BaseModel):
+    """A statement and what the last run says of it."""
+
+    event: int
+    position: int
+    kind: str
+    i: int
+    j: int | None
+    ids: list[Class]
+    class_: Class = Field(serialization_alias="class", validation_alias="class")
+    weight: float
+    annotator: Class
+    seconds: float | None
+    retracted_by: int | None
+    kept: bool | None
+    error: float | None
+
+
+class Place(BaseModel):
+    """A statement by its place in the log."""
+
+    event: int
+    position: int
+
+
+class ConflictShape(BaseModel):
+    """A statement that contradicts others, and the shortest chain that shows it."""
+
+    sentence: str
+    statement: Place
+    chain: list[Place]
+
+
+class NewJob(BaseModel):
+    """A job to start."""
+
+    kind: Literal["fit", "layout", "report"]
+    model: str | None = None
+    n_clusters: int | None = Field(default=None, ge=1, le=10_000)
+    parameters: dict[str, Any] | None = None
+    seed: int = Field(default=0, ge=0, lt=2**32)
+    method: str | None = None
+    run: int | None = None
+
+
+class JobShape(BaseModel):
+    """A job and how far it is."""
+
+    id: int
+    kind: str
+    state: str
+    progress: float
+    message: str
+    started: float | None
+    error: str | None
+
+
+class RunShape(BaseModel):
+    """A finished fit."""
+
+    id: int
+    model: str
+    parameters: dict[str, Any]
+    seed: int | None
+    at_event: int
+    created: float
+    pinned: bool
+    labels_file: str
+    scores: dict[str, Any]
+    versions: dict[str, Any]
+
+
+class PersonShape(BaseModel):
+    """Somebody, and what they did in a project."""
+
+    id: int
+    name: str
+    role: str
+    disabled: bool
+    n_statements: int
+    median_seconds: float | None
+    cannot_tell: float
+    accuracy: float | None
+
+
+class Me(BaseModel):
+    """Who is asking."""
+
+    id: int
+    name: str
+    role: str
+
+
+class Role(BaseModel):
+    """A role for somebody who is invited, or another one."""
+
+    role: Literal["owner", "editor", "annotator", "viewer"] | None = None
+    disabled: bool | None = None
+
+
+class Invitation(BaseModel):
+    """A link that works once."""
+
+    link: str
+    expires_in_hours: float

@@ -1,0 +1,75 @@
+"""Files that people send: streamed, limited, known by their contents, under names of our own."""
+
+import re
+import secrets
+from pathlib import Path
+from typing import Any
+
+from fastapi import HTTPException, Request
+
+from sidelight.exceptions import SidelightError
+from sidelight.web._settings import Settings
+
+_KEY = re.compile(r"[0-9a-f]{32}\.(csv|tsv|parquet|npy|npz|h5ad|zip)")
+_MAGIC = {
+    b"PAR1": "parquet",
+    b"\x93NUMPY": "npy",
+    b"PK\x03\x04": "npz",
+    b"\x89HDF": "h5ad",
+}
+_TEXTS = {"csv", "tsv"}
+
+
+def upload_path(settings: Settings, key: str) -> Path:
+    """Where an upload lies; a key that was not given out is refused."""
+    path = settings.root / "uploads" / key
+    if not _KEY.fullmatch(key) or not path.is_file():
+        raise HTTPException(404, "there is no such upload.")
+    return path
+
+
+async def receive(request: Request, settings: Settings, name: str) -> str:
+    """Write the body of a request to a file; returns its key."""
+    folder = settings.root / "uploads"
+    temporary = folder / f"{secrets.token_hex(16)}.part"
+    size, head = 0, b""
+    try:
+        with open(temporary, "xb") as file:
+            async for chunk in request.stream():
+                size += len(chunk)
+                if size > settings.max_upload:
+                    raise HTTPException(
+                        413, f"the file is larger than {settings.max_upload:,} bytes."
+                    )
+                head = (head + chunk[:8192])[:8192] if len(head) < 8192 else head
+                file.write(chunk)
+        suffix = kind_of(head, name)
+        key = f"{temporary.stem}.{suffix}"
+        temporary.rename(folder / key)
+        return key
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def kind_of(head: bytes, name: str) -> str:
+    """The kind of a table by its contents; its name only tells commas from tabs."""
+    for magic, suffix in _MAGIC.items():
+        if head.startswith(magic):
+            return suffix
+    claimed = Path(name).suffix.lower().lstrip(".")
+    text = head.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if not head or b"\0" in head or text.startswith((b"<svg", b"<!doctype", b"<html", b"<?xml")):
+        raise SidelightError(
+            f"{Path(name).name}: the file is not a table; send CSV, TSV, Parquet, .npy, .npz or "
+            ".h5ad."
+        )
+    return claimed if claimed in _TEXTS else "csv"
+
+
+def describe_uploads(settings: Settings) -> list[dict[str, Any]]:
+    """Uploads that were never imported, for a clean-up."""
+    return [
+        {"key": path.name, "bytes": path.stat().st_size}
+        for path in sorted((settings.root / "uploads").iterdir())
+        if _KEY.fullmatch(path.name)
+    ]

@@ -1,0 +1,262 @@
+"""From a table to an export over HTTP, one step after the other."""
+
+import csv
+import io
+import json
+import zipfile
+
+import numpy as np
+import pytest
+
+from sidelight import SideInformation
+from sidelight.exceptions import SidelightError
+from sidelight.web._export import import_project
+from sidelight.web._work import run_job
+
+
+def fit(bench, project, **body):
+    """What a worker does, in this process."""
+    number = bench.start_job(project, "fit", body, None)
+    job = bench.store.jobs.claim("test")
+    assert job.id == number
+    made = run_job(bench.store, bench.folder, job._asdict(), lambda progress, message: None)
+    bench.store.jobs.end(number, "done", message=", ".join(f"{k} {v}" for k, v in made.items()))
+    return made["run"]
+
+
+def test_an_upload_is_looked_at_before_anything_is_written(owner, table, bench):
+    found = owner.upload(table)
+    preview = found["preview"]
+    assert preview["n_rows"] == 40
+    assert [c["name"] for c in preview["columns"]] == ["id", "height", "weight", "town"]
+    assert [c["type"] for c in preview["columns"]] == ["text", "number", "number", "text"]
+    assert preview["rows"][0]["id"] == "r0"
+    assert "town" in json.dumps(preview["problems"])  # a text is no number, and says so
+    again = owner.post(f"uploads/{found['upload']}/preview", {"id": "id", "drop": ["town"]})
+    assert again["problems"] == []
+    assert bench.store.projects() == []
+
+
+def test_a_problem_is_named_by_row_and_leaves_nothing(owner, tmp_path, bench):
+    path = tmp_path / "gaps.csv"
+    path.write_text("id,x\na,1\nb,\nc,3\n")
+    with pytest.raises(SidelightError, match=r"422.*'x'.*b"):
+        owner.create_project(path, "gaps", id="id")
+    assert bench.store.projects() == []
+    assert owner.create_project(path, "gaps", id="id", impute="median")["n_rows"] == 3
+
+
+def test_questions_come_with_rows_and_without_predictions(owner, project):
+    questions = owner.ask(project, 3)
+    assert len(questions) == 3
+    for question in questions:
+        assert set(question) == {"id", "kind", "rows", "classes"}
+        assert all(set(row["cells"]) == {"height", "weight", "town"} for row in question["rows"])
+    assert [q["id"] for q in owner.ask(project, 3)] == [q["id"] for q in questions]
+
+
+def test_a_repeated_answer_changes_nothing(owner, project, bench):
+    question = owner.ask(project)[0]
+    answer = [{"question": question["id"], "value": "must", "key": "mine", "seconds": 1.5}]
+    first = owner.answer(project, answer)
+    assert [owner.answer(project, answer) for _ in range(3)] == [first] * 3
+    said = bench.store.statements(project)
+    assert [(s.kind, s.annotator, s.seconds) for s in said] == [("must", "ann", 1.5)]
+    assert owner.ask(project)[0]["id"] != question["id"]
+
+
+def test_a_list_of_answers_is_taken_whole_or_not_at_all(owner, project, bench):
+    a, b = owner.ask(project, 2)
+    wrong = [{"question": a["id"], "value": "must"}, {"question": b["id"], "value": "perhaps"}]
+    with pytest.raises(SidelightError, match="'perhaps'"):
+        owner.answer(project, wrong)
+    with pytest.raises(SidelightError, match="was not asked"):
+        owner.answer(project, [{"question": "no such", "value": "must"}])
+    assert bench.store.events(project) == []
+
+
+def test_nobody_is_asked_what_another_person_has_before_them(as_person, owner, project):
+    bob = as_person("bob", "annotator")[0]
+    mine = {row["row"] for q in owner.ask(project, 5) for row in q["rows"]}
+    for _ in range(4):
+        questions = bob.ask(project, 2)
+        for question in questions:
+            rows = {row["row"] for row in question["rows"]}
+            assert question["kind"] == "label" or len(rows) == 2
+        bob.answer(project, [{"question": q["id"], "value": "cannot_tell"} for q in questions])
+    assert mine
+
+
+def test_a_selection_is_one_event_and_one_undo(owner, project, bench):
+    rows = list(range(0, 20, 2))
+    body = {"kind": "label", "rows": rows, "class": "tall", "key": "once"}
+    (event,) = owner.post(f"projects/{project}/say", body)["events"]
+    assert owner.post(f"projects/{project}/say", body)["events"] == [event]
+    assert len(bench.store.side(project).labels) == 40
+    assert bench.store.count_statements(project) == {"label": 10}
+    owner.post(f"projects/{project}/retract", {"event": event})
+    assert bench.store.count_statements(project) == {}
+    group = {"kind": "must", "rows": [1, 3, 5, 7]}
+    owner.post(f"projects/{project}/say", group)
+    assert bench.store.side(project).groups()[[1, 3, 5, 7]].tolist() == [1] * 4
+
+
+def test_conflicts_come_as_chains_and_can_be_resolved(owner, project):
+    owner.post(f"projects/{project}/say", {"kind": "must", "rows": [0, 2, 4]})
+    (event,) = owner.post(f"projects/{project}/say", {"kind": "cannot", "rows": [0, 4]})["events"]
+    (conflict,) = owner.get(f"projects/{project}/conflicts")
+    assert "r0" in conflict["sentence"]
+    assert conflict["statement"] == {"event": event, "position": 0}
+    assert len(conflict["chain"]) == 2
+    owner.post(f"projects/{project}/retract", conflict["statement"] | {"positions": [0]})
+    assert owner.get(f"projects/{project}/conflicts") == []
+
+
+def test_a_run_knows_what_it_knew_and_keeps_colours(owner, project, bench):
+    owner.post(f"projects/{project}/say", {"kind": "label", "rows": [0, 2], "class": "b"})
+    owner.post(f"projects/{project}/say", {"kind": "label", "rows": [1, 3], "class": "c"})
+    first = fit(bench, project, model="ConstrainedKMeans")
+    owner.post(f"projects/{project}/say", {"kind": "label", "rows": [5], "class": "a"})
+    second = fit(bench, project, model="ConstrainedKMeans")
+    runs = owner.get(f"projects/{project}/runs")
+    colours = [{c["name"]: c["colour"] for c in run["scores"]["clusters"]} for run in runs]
+    assert set(colours[1]) == {"a", "b", "c"}
+    assert {name: colours[1][name] for name in "bc"} == colours[0]
+    assert colours[1]["a"] not in colours[0].values()
+    compared = owner.get(f"projects/{project}/compare", first=first, second=second)
+    assert np.sum(compared["counts"]) == 40
+    labels = owner._http.get(f"/api/projects/{project}/runs/{first}/labels.bin")
+    assert np.frombuffer(labels.content, dtype=np.int32).shape == (40,)
+    unchanged = owner._http.get(
+        f"/api/projects/{project}/runs/{first}/labels.bin",
+        headers={"If-None-Match": labels.headers["etag"]},
+    )
+    assert unchanged.status_code == 304
+    again = fit(bench, project, model="ConstrainedKMeans", at_event=runs[0]["at_event"])
+    assert bench.store.run(project, again)["labels_file"] == runs[0]["labels_file"]
+
+
+def test_the_verdict_of_a_run_is_about_the_statements_of_the_log(owner, project, bench):
+    owner.post(f"projects/{project}/say", {"kind": "label", "rows": [0, 2, 4], "class": "b"})
+    owner.post(f"projects/{project}/say", {"kind": "label", "rows": [1, 3, 5], "class": "c"})
+    (wrong,) = owner.post(f"projects/{project}/say", {"kind": "cannot", "rows": [6, 8]})["events"]
+    taken = owner.post(f"projects/{project}/say", {"kind": "must", "rows": [7, 8]})["events"][0]
+    owner.post(f"projects/{project}/retract", {"event": taken})
+    fit(bench, project, model="PCKMeans", parameters={"side_weight": 0.001})
+    broken = [s for s in owner.get(f"projects/{project}/statements") if s["kept"] is False]
+    assert [s["event"] for s in broken] == [wrong]
+    assert owner.get(f"projects/{project}/doubtful")[0]["event"] == wrong
+
+
+def test_what_can_be_refused_is_refused_before_a_job_starts(owner, project):
+    for body, message in [
+        ({"kind": "fit", "model": "KMeens"}, "unknown model 'KMeens'"),
+        ({"kind": "fit", "parameters": {"colour": 1}}, "no parameter 'colour'"),
+        ({"kind": "layout", "method": "magic"}, "unknown map 'magic'"),
+        ({"kind": "report", "run": 99}, "no run 99"),
+    ]:
+        with pytest.raises(SidelightError, match=message):
+            owner.post(f"projects/{project}/jobs", body)
+    assert owner.get(f"projects/{project}/jobs") == []
+
+
+def test_exports_can_be_read_again(owner, project, bench, tmp_path, table):
+    owner.post(f"projects/{project}/say", {"kind": "label", "rows": [0, 2], "class": "b"})
+    owner.post(f"projects/{project}/say", {"kind": "label", "rows": [1, 3], "class": "=c()"})
+    with pytest.raises(SidelightError, match="no run yet"):
+        owner.export(project, "clusters.csv")
+    fit(bench, project, model="ConstrainedKMeans")
+    text = owner.export(project, "clusters.csv").decode()
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [row["id"] for row in rows] == [f"r{k}" for k in range(40)]
+    assert {row["cluster_name"] for row in rows} == {"b", '"=c()"'}  # quoted for spreadsheets
+    (tmp_path / "said.csv").write_bytes(owner.export(project, "statements.csv"))
+    ids = [f"r{k}" for k in range(40)]
+    side = SideInformation.read(tmp_path / "said.csv", index=ids)
+    assert side == bench.store.side(project, index=np.array(ids))
+    script = owner.export(project, "script.py").decode()
+    compile(script, "script.py", "exec")
+    assert "'ConstrainedKMeans'" in script
+    with pytest.raises(SidelightError, match="no report yet"):
+        owner.export(project, "report.html")
+
+
+def test_a_project_file_brings_everything_along(owner, project, bench, tmp_path):
+    (event,) = owner.post(
+        f"projects/{project}/say", {"kind": "label", "rows": [0, 2], "class": "b"}
+    )["events"]
+    owner.post(f"projects/{project}/retract", {"event": event, "positions": [1]})
+    owner.post(f"projects/{project}/say", {"kind": "label", "rows": [1], "class": "c"})
+    fit(bench, project, model="ConstrainedKMeans")
+    path = tmp_path / "p.zip"
+    path.write_bytes(owner.export(project, "project.zip"))
+    copy = import_project(bench, path)
+    assert bench.store.side(copy.id) == bench.store.side(project)
+    assert copy.config == bench.store.project(project).config
+    old, new = bench.store.runs(project), bench.store.runs(copy.id)
+    assert [r["labels_file"] for r in new] == [r["labels_file"] for r in old]
+    again = bench.store.side(copy.id, at_event=new[0]["at_event"])
+    assert again == bench.store.side(project, at_event=old[0]["at_event"])
+
+
+def test_a_damaged_or_evil_project_file_is_refused(bench, tmp_path):
+    path = tmp_path / "p.zip"
+    path.write_bytes(b"not a zip")
+    with pytest.raises(SidelightError, match="not a project file"):
+        import_project(bench, path)
+    about = {"format": 1, "name": "x", "n_rows": 1, "config": {"files": {"X": "x"}}}
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("project.json", json.dumps(about))
+        archive.writestr("events.jsonl", "")
+        archive.writestr("runs.json", "[]")
+        archive.writestr("files/../../evil.npy", b"x")
+    with pytest.raises(SidelightError, match=r"does not hold what its name says"):
+        import_project(bench, path)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("project.json", json.dumps(about))
+        archive.writestr("files/bomb.npy", b"\0" * 5_000_000)
+    with pytest.raises(SidelightError, match="would expand"):
+        import_project(bench, path, max_bytes=1_000_000)
+    assert bench.store.projects() == []
+
+
+def test_the_log_is_paged_by_key(owner, project):
+    for k in range(5):
+        owner.post(f"projects/{project}/say", {"kind": "label", "rows": [k], "class": "a"})
+    first = owner.get(f"projects/{project}/events", limit=3)
+    rest = owner.get(f"projects/{project}/events", after=first[-1]["id"])
+    assert len(first) == 3
+    assert len(rest) == 2
+    assert first[-1]["id"] < rest[0]["id"]
+
+
+def test_openapi_describes_every_route(owner):
+    paths = owner.get("openapi.json")["paths"]
+    for name in ("ask", "answers", "retract", "conflicts", "jobs", "runs", "events", "people"):
+        assert any(path.endswith(f"/{name}") for path in paths), name
+    for path, verbs in paths.items():
+        for verb, route in verbs.items():
+            assert route.get("description"), f"{verb} {path}"
+
+
+def test_rows_are_shown_by_the_users_ids_and_can_be_searched(owner, project):
+    assert [row["id"] for row in owner.get(f"projects/{project}/rows", ids="3,1")] == ["r3", "r1"]
+    assert [row["id"] for row in owner.get(f"projects/{project}/search", text="R39")] == ["r39"]
+    with pytest.raises(SidelightError, match="rows 0 to 39"):
+        owner.get(f"projects/{project}/rows", ids="40")
+
+
+def test_a_program_is_an_annotator_like_any_other(as_person, owner, project, bench):
+    robot = as_person("robot", "annotator")[0]
+
+    def decide(question):
+        towns = {row["cells"]["town"] for row in question["rows"]}
+        if question["kind"] == "label":
+            return towns.pop()
+        return "must" if len(towns) == 1 else "cannot"
+
+    asked = list(robot.answer_all(project, decide, n=12))
+    assert len(asked) == 12
+    assert {s.annotator for s in bench.store.statements(project)} == {"robot"}
+    truth = np.arange(40) % 2
+    assert not bench.store.side(project).only(kind=["must", "cannot"]).violated(truth).any()
