@@ -51,43 +51,54 @@ def _think(pipe: Connection, store_address: str, bulk: str) -> None:
 
 
 def follow(brain: Brain | None, store: Store, folder: Folder, project: int) -> Brain:
-    """Tell the asker what has happened since; built anew when more than answers did."""
-    events = store.events(project, after=0 if brain is None else brain.event)
-    last = events[-1].id if events else (brain.event if brain else 0)
-    if brain is not None and all(_told_as_answer(e) for e in events):
-        asker = brain.asker
-        for event in events:
-            asker = _answered(asker, event)
-        return Brain(asker, last)
+    """The asker after all that has happened; built anew when more than its questions were answered.
+
+    State is the log: what was said without being asked is given at the start, answers to the
+    asker's own questions are told in their order, and what was taken back never happened.
+    """
+    news = store.events(project, after=0 if brain is None else brain.event)
+    last = news[-1].id if news else (0 if brain is None else brain.event)
+    if brain is not None and all(_is_reply(event) for event in news):
+        return Brain(_told(brain.asker, news), last)
     from sidelight.query import Asker
 
-    rows = Rows(store.project(project), folder)
+    found = store.project(project)
     log = store.events(project)
     in_force = [one for one in replay(log) if one.retracted_by is None]
+    replies = {event.id: event for event in log if _is_reply(event)}
+    given = [one for one in in_force if one.event not in replies]
+    kept = [replies[one.event] for one in in_force if one.event in replies]
+    # The pool fits models; the asker's own chains are what moves within a second.
     asker = Asker(
-        np.asarray(rows.X), side=as_side(in_force, store.project(project).n_rows), random_state=0
+        np.asarray(Rows(found, folder).X),
+        side=as_side(given, found.n_rows),
+        refit=None,
+        random_state=0,
     )
-    return Brain(asker, log[-1].id if log else 0)
+    return Brain(_told(asker, kept), log[-1].id if log else 0)
 
 
-def _told_as_answer(event: Event) -> bool:
-    return event.kind == "answer" and bool(event.body.get("asked"))
+def _is_reply(event: Event) -> bool:
+    """Whether an event answers a question of the asker, rather than a random pair."""
+    return event.kind == "answer" and "slot" in event.body.get("asked", {})
 
 
-def _answered(asker: Any, event: Event) -> Any:
-    """The asker after one answer; an answer to another asker's question is a new fact only."""
+def _told(asker: Any, events: Sequence[Event]) -> Any:
+    """The asker after replies to its questions."""
     from sidelight.query import Question, QuestionError
 
-    try:
-        question = Question.from_dict(event.body["asked"])
-        return asker.answer(
-            question,
-            event.body["value"],
-            annotator=event.body.get("annotator"),
-            seconds=event.body.get("seconds"),
-        )
-    except QuestionError:
-        return asker
+    for event in events:
+        body = event.body
+        try:
+            asker = asker.answer(
+                Question.from_dict(body["asked"]),
+                body["value"],
+                annotator=body["annotator"],
+                seconds=body.get("seconds"),
+            )
+        except QuestionError:  # answered twice, or by an asker of another version
+            continue
+    return asker
 
 
 def describe(asker: Any, n: int) -> dict[str, Any]:
@@ -109,12 +120,10 @@ def _interval(interval: Any) -> list[float]:
 
 def _plain(record: Any) -> dict[str, Any]:
     """A record of numbers, texts and intervals as a dict."""
-    fields = getattr(record, "_fields", None) or list(record.__dataclass_fields__)
-    found = {}
-    for name in fields:
-        value = getattr(record, name)
-        found[name] = _interval(value) if isinstance(value, tuple) else value
-    return found
+    return {
+        name: _interval(value) if isinstance(value, tuple) else value
+        for name, value in record._asdict().items()
+    }
 
 
 class Asking:

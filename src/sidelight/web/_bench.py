@@ -147,7 +147,7 @@ class Bench:
         body = {
             "statements": statements_of_answer(question, value, person.name),
             "question": asked["id"],
-            "asked": {k: v for k, v in question.items() if k not in ("asked_of",)},
+            "asked": question.get("asked", {}),
             "value": value,
             "annotator": person.name,
             "seconds": answer.get("seconds"),
@@ -371,8 +371,12 @@ def _rows_asked(question: Mapping[str, Any]) -> tuple[int, ...]:
 
 
 def _named(question: Mapping[str, Any], project: int, person: Person, k: int) -> dict[str, Any]:
-    """A question with an id of its own: two people may be asked the same."""
-    return {**question, "id": f"{project}-{person.id}-{k}-{question.get('id', 'random')}"}
+    """A question under an id of ours, and as the asker knows it; a random pair has no asker."""
+    return {
+        **question,
+        "id": f"{project}-{person.id}-{k}",
+        "asked": question if "slot" in question else {},
+    }
 
 
 def _stored(question: Mapping[str, Any]) -> dict[str, Any]:
