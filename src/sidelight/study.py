@@ -1,7 +1,8 @@
 """From a table and statements to an answer: what the command line and a notebook share.
 
 ``fit`` is the whole way. Its steps can be called alone: ``prepare`` turns a table into a matrix,
-``gather`` collects statements about its rows, ``build`` sets up a model.
+``gather`` collects statements about its rows, ``build`` sets up a model. ``compare`` sets models
+beside each other.
 """
 
 import inspect
@@ -35,7 +36,7 @@ from sidelight.tables import (
 if TYPE_CHECKING:
     from sidelight.report import Evidence
     from sidelight.results import ClusterResult, Verdict
-    from sidelight.select import HeldOut
+    from sidelight.select import Comparison, HeldOut
 
 __all__ = [
     "Answer",
@@ -44,6 +45,7 @@ __all__ = [
     "Prepared",
     "PreparedColumn",
     "build",
+    "compare",
     "fit",
     "gather",
     "prepare",
@@ -51,6 +53,8 @@ __all__ = [
 
 # The parameters that fix or limit the number of clusters, by whatever name a model has for it.
 COUNTS = ("n_clusters", "n_components")
+# Standard errors by which another model is called better.
+CLEARLY = 2.0
 _PLANES = {
     "pca": "The picture shows the first two principal components.",
     "tsne": "The picture is a t-SNE map: neighbours are near, distances say nothing.",
@@ -63,6 +67,19 @@ class Progress(Protocol):
 
     def stage(self, description: str) -> AbstractContextManager[None]:
         """Show one step while it lasts."""
+
+    def count(self, done: int, total: int, what: str) -> None:
+        """So many parts of the step are done."""
+
+
+class _Nobody:
+    """Nobody wants to know."""
+
+    def stage(self, description: str) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def count(self, done: int, total: int, what: str) -> None:
+        pass
 
 
 def fit(
@@ -84,6 +101,8 @@ def fit(
     truth: str | None = None,
     stability: int = 0,
     folds: int | Literal["auto"] = "auto",
+    beside_others: bool = False,
+    time_limit: float | None = None,
     use_rep: str | None = None,
     pairs_key: str | None = None,
     progress: Progress | None = None,
@@ -97,6 +116,7 @@ def fit(
         polars or pyarrow.
     model : str, class or model, default="DiscriminativeClustering"
         A name of `sidelight.models.model_names`, or a model, which is copied and not changed.
+        "best" is the choice of `compare`, and the notes say why.
     side : path, SideInformation, or several of them
         What people know about the rows.
     labels : str, optional
@@ -124,6 +144,11 @@ def fit(
         How often to fit without a part of the statements, which then tell how good the answer is
         and how far its probabilities can be trusted. "auto": 5, above 10,000 rows 3, above 100,000
         none, and none for fewer than 20 statements. 0 for none.
+    beside_others : bool
+        Whether to `compare` the model with others; the notes name one that is better by more than
+        two standard errors.
+    time_limit : float, optional
+        Seconds after which a comparison begins no further fit.
     use_rep : str, optional
         What to cluster cells by (.h5ad): a key of ``obsm``, or "X".
     pairs_key : str, optional
@@ -148,50 +173,125 @@ def fit(
     >>> answer.to_frame()[["who", "cluster_name"]].values.tolist()
     [['ann', 'young'], ['bob', 'young'], ['cy', 'old'], ['di', 'old']]
     """
-    estimator = build(model, n_clusters=n_clusters, parameters=parameters, seed=seed)
-    sources = list(_sources(side))
-    stage = _unseen if progress is None else progress.stage
-    with stage("reading the table"):
-        named = [name for name in (id, labels, truth) if name is not None]
-        table = as_table(data, text=named, use_rep=use_rep)
-        table.check_names(named)
-        ids = table.ids(id)
-        prepared = prepare(
-            table,
-            columns=columns,
-            drop=drop,
-            aside=named,
-            one_hot=one_hot,
-            impute=impute,
-            scale=scale or ("none" if _is_cells(table.path) else "standard"),
-            ids=ids,
+    best = isinstance(model, str) and model == "best"
+    if best and parameters:
+        raise SidelightError(
+            f'model="best" is not known yet, and parameters are given ({", ".join(parameters)}); '
+            "name the model that they are for."
         )
-        known = _about(table, ids, sources, labels=labels, pairs_key=pairs_key)
-    notes = list(prepared.notes)
+    estimator: Any = None
+    if not best:
+        estimator = build(model, n_clusters=n_clusters, parameters=parameters, seed=seed)
+    told: Progress = _Nobody() if progress is None else progress
+    opened = _open(
+        data, side, told, labels=labels, id=id, truth=truth, columns=columns, drop=drop,
+        one_hot=one_hot, impute=impute, scale=scale, use_rep=use_rep, pairs_key=pairs_key,
+    )  # fmt: skip
+    X, known, notes = opened.prepared.X, opened.known, list(opened.prepared.notes)
+    comparison = None
+    if best or beside_others:
+        candidates = ["default"] if estimator is None else [estimator, "default"]
+        how = {"n_clusters": n_clusters, "time_limit": time_limit, "random_state": seed}
+        comparison = _compared(X, known, told, models=candidates, **how)
+        if estimator is None:
+            estimator, why = _best_of_ours(comparison)
+        else:
+            why = _beside(comparison, type(estimator).__name__)
+        notes += [*why, *comparison.notes]
     if use_what_fits:
         known, left_out = _usable(known, estimator)
         notes += left_out
     others = [_reseeded(estimator, seed + k) for k in range(1, stability + 1)]
-    with stage(f"fitting {type(estimator).__name__}"):
+    with told.stage(f"fitting {type(estimator).__name__}"):
         if progress is not None:
             estimator.set_callbacks(progress)
-        notes += _fit(estimator, prepared.X, known)
+        notes += _fit(estimator, X, known)
         notes += estimator.result_.advice
-    with stage("fitting with other seeds"):
+    with told.stage("fitting with other seeds"):
         for other in others:
-            _fit(other, prepared.X, known)
-    with stage("fitting without a part of the statements"):
-        held_out, judgement = _hold_out(estimator, prepared.X, known, folds)
+            _fit(other, X, known)
+    with told.stage("fitting without a part of the statements"):
+        held_out, judgement = _hold_out(estimator, X, known, folds)
     return Answer(
         estimator,
-        table=table,
-        ids=ids,
-        prepared=prepared,
+        table=opened.table,
+        ids=opened.ids,
+        prepared=opened.prepared,
         notes=[*judgement, *notes],
         held_out=held_out,
-        truth=None if truth is None else table.labels(truth),
+        truth=None if truth is None else opened.table.labels(truth),
         stability=[other.labels_ for other in others],
+        comparison=comparison,
+        quality=judgement[0] if judgement else None,
     )
+
+
+def compare(
+    data: Any,
+    models: Any = "default",
+    *,
+    side: Any = (),
+    labels: str | None = None,
+    id: str | None = None,
+    columns: str | Sequence[str] = (),
+    drop: str | Sequence[str] = (),
+    one_hot: str | Sequence[str] = (),
+    impute: str | None = None,
+    scale: str | None = None,
+    n_clusters: Any = None,
+    n_splits: int = 5,
+    time_limit: float | None = None,
+    n_jobs: int | None = None,
+    seed: int = 0,
+    use_rep: str | None = None,
+    pairs_key: str | None = None,
+    progress: Progress | None = None,
+) -> "Comparison":
+    """Set models beside each other on a table, by statements that are held back.
+
+    Parameters
+    ----------
+    data, side, labels, id, columns, drop, one_hot, impute, scale, use_rep, pairs_key
+        The table and what people know about it: see `fit`.
+    models : "default" or a sequence of names, classes and estimators, default="default"
+        Who takes part: see `sidelight.select.compare`.
+    n_clusters : int or sequence of int, optional
+        The number of clusters, or those to try.
+    n_splits : int, default=5
+        The number of folds.
+    time_limit : float, optional
+        Seconds after which no further fit begins.
+    n_jobs : int, optional
+        Fits at a time.
+    seed : int, default=0
+        Seed of everything random.
+    progress : object, optional
+        As in `fit`; its method ``count(done, total, name)`` is called after each fit.
+
+    Returns
+    -------
+    sidelight.select.Comparison
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sidelight import study
+    >>> table = pd.DataFrame({"x": [0.0, 0.1, 0.2, 0.3, 5.0, 5.1, 5.2, 5.3],
+    ...                       "known": ["low"] * 4 + ["high"] * 4})
+    >>> found = study.compare(table, ["SeededKMeans", "ConstrainedKMeans"], labels="known",
+    ...                       n_splits=2)
+    >>> found.choice.model, found.choice.score
+    ('SeededKMeans', 1.0)
+    """
+    told: Progress = _Nobody() if progress is None else progress
+    opened = _open(
+        data, side, told, labels=labels, id=id, columns=columns, drop=drop, one_hot=one_hot,
+        impute=impute, scale=scale, use_rep=use_rep, pairs_key=pairs_key,
+    )  # fmt: skip
+    return _compared(
+        opened.prepared.X, opened.known, told, models=models, n_clusters=n_clusters,
+        n_splits=n_splits, time_limit=time_limit, n_jobs=n_jobs, random_state=seed,
+    )  # fmt: skip
 
 
 def gather(
@@ -363,6 +463,11 @@ class Answer:
         The true classes, where there are any to compare with.
     stability : list of ndarray
         The labels of fits with other seeds.
+    comparison : Comparison or None
+        The model beside others, where that was asked for.
+    quality : str or None
+        How good the answer is by statements held back, in a sentence, or what to ask to find out;
+        the first of the notes.
 
     Examples
     --------
@@ -375,7 +480,7 @@ class Answer:
     >>> answer.columns()["cluster_name"]
     ['low', 'low', 'high', 'high']
     >>> print(answer.in_words())
-    2 statements are too few to hold some back: how good the answer is remains open (20 will do).
+    2 statements are too few to hold some back: how good the answer is remains open. Ask for 18...
     table: 4 rows, clustered by 1 columns.
     Not used to cluster: known.
     Columns were standardised (mean 0, standard deviation 1).
@@ -393,6 +498,8 @@ class Answer:
     held_out: "HeldOut | None"
     truth: list[Any] | None
     stability: list[NDArray[Any]]
+    comparison: "Comparison | None" = None
+    quality: str | None = None
 
     def __repr__(self) -> str:
         told = repr(self.result).removeprefix("ClusterResult(")
@@ -425,6 +532,7 @@ class Answer:
             self.prepared.X,
             truth=self.truth,
             stability=self.stability,
+            quality=self.quality,
             notes=self.notes,
         )
         return found._replace(confidence=self._calibrated(found.probabilities))
@@ -690,11 +798,83 @@ def _usable(known: SideInformation, model: Any) -> tuple[SideInformation, list[s
     ]
 
 
+# The table
+
+
+class _Opened(NamedTuple):
+    table: Table
+    ids: NDArray[Any] | None
+    prepared: Prepared
+    known: SideInformation
+
+
+def _open(
+    data: Any,
+    side: Any,
+    progress: Progress,
+    *,
+    labels: str | None,
+    id: str | None,
+    truth: str | None = None,
+    scale: str | None,
+    use_rep: str | None,
+    pairs_key: str | None,
+    **how: Any,
+) -> _Opened:
+    """Read a table, make a matrix of it, and collect the statements about its rows."""
+    sources = list(_sources(side))
+    with progress.stage("reading the table"):
+        named = [name for name in (id, labels, truth) if name is not None]
+        table = as_table(data, text=named, use_rep=use_rep)
+        table.check_names(named)
+        ids = table.ids(id)
+        scale = scale or ("none" if _is_cells(table.path) else "standard")
+        prepared = prepare(table, aside=named, scale=scale, ids=ids, **how)
+        known = _about(table, ids, sources, labels=labels, pairs_key=pairs_key)
+    return _Opened(table, ids, prepared, known)
+
+
 # The fit
 
 
-def _unseen(description: str) -> AbstractContextManager[None]:
-    return nullcontext()
+def _compared(
+    X: NDArray[Any], known: SideInformation, progress: Progress, **how: Any
+) -> "Comparison":
+    from sidelight.select import compare as compare_models
+
+    with progress.stage("comparing models"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return compare_models(X, side=known, progress=progress.count, **how)
+
+
+def _best_of_ours(comparison: "Comparison") -> tuple[Any, list[str]]:
+    """The best model of sidelight, and why; who else does better is said."""
+    ours = [k for k, model in enumerate(comparison.models) if hasattr(model, "accepts")]
+    if not ours or np.isnan(comparison.rows[ours[0]].score):
+        raise SidelightError(
+            f"{comparison.reason} None of our models could be judged; name one, or give more time."
+        )
+    row, model = comparison.rows[ours[0]], comparison.models[ours[0]]
+    if row is comparison.choice:
+        return model, [comparison.reason]
+    return model, [
+        f"{row.model} with {row.n_clusters} clusters is the best model of sidelight by statements "
+        f"held back ({row.score:.2f} ± {row.standard_error:.2f}); {comparison.choice.model} "
+        f"reaches {comparison.choice.score:.2f}, {row.behind:.1f} standard errors more."
+    ]
+
+
+def _beside(comparison: "Comparison", name: str) -> list[str]:
+    """That another model is clearly better, if one is."""
+    own = next((row for row in comparison.rows if row.model == name), None)
+    first = comparison.choice
+    if own is None or not own.behind > CLEARLY:
+        return []
+    return [
+        f"{first.model} with {first.n_clusters} clusters does better by the statements held back: "
+        f"{first.score:.2f} beside {own.score:.2f}, a difference of {own.behind:.1f} standard "
+        "errors."
+    ]
 
 
 def _reseeded(model: Any, seed: int) -> Any:
@@ -727,7 +907,7 @@ def _hold_out(
             folds = 0
             return None, [
                 f"{n_statements} statements are too few to hold some back: how good the answer is "
-                f"remains open ({ENOUGH} will do)."
+                f"remains open. Ask for {ENOUGH - n_statements} more."
             ]
     if not (folds and n_statements):
         return None, []

@@ -288,3 +288,33 @@ def test_a_file_of_arrays_that_cannot_fit_is_a_sentence(shell, tmp_path, monkeyp
     told = ("--model", "BayesianMixture", "--out", tmp_path / "out.csv")
     message = failed(shell, "fit", tmp_path / "big.npz", *told)
     assert "big.npz needs 16.0 MB of memory, and 10.0 MB are free" in message
+
+
+def test_models_are_compared_by_statements_held_back(run, patients, tmp_path):
+    """The table, the choice and how good it is; numbers of clusters as people write them."""
+    said = tmp_path / "labels.csv"
+    rows = [(k, ("stable", "mild", "severe")[k // 40]) for k in range(0, 120, 4)]
+    lines = ["kind,i,class", *(f"label,p{k:03d},{name}" for k, name in rows)]
+    said.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    about = (patients, "--id", "patient", "--side", said, "--drop", "town", "--drop", "known")
+    result = run(
+        *("compare", *about, "--impute", "median", "--model", "SeededKMeans"),
+        *("--model", "ConstrainedKMeans", "--clusters", "2-4", "--folds", 3),
+    )
+    assert result.exit_code == 0, result.output
+    assert re.search(r"^SeededKMeans +3 +[01]\.\d+ ± ", result.output, re.M)
+    assert "chosen" in result.output
+    assert "held back" in result.output
+    assert result.output.count("ConstrainedKMeans") >= 3
+
+
+def test_numbers_of_clusters_are_read(shell, patients, said):
+    from sidelight.cli._compare import numbers
+
+    assert (numbers(None), numbers("3"), numbers("2-4"), numbers("3, 5")) == (
+        None,
+        3,
+        [2, 3, 4],
+        [3, 5],
+    )
+    assert "write 3, or 2-8" in failed(shell, "compare", patients, "--clusters", "many")

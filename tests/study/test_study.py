@@ -145,7 +145,48 @@ def test_few_statements_are_not_held_back_and_it_is_said():
     assert answer.held_out is None
     assert answer.confidence is None
     assert "too few to hold some back" in answer.notes[0]
-    assert "20 will do" in answer.notes[0]
+    assert "Ask for" in answer.notes[0]
+    assert answer.quality == answer.notes[0]
+
+
+def test_the_quality_stands_at_the_top_of_the_page(tmp_path):
+    table, _ = mixed_up()
+    answer = study.fit(table, **QUICK, labels="known")
+    summary = answer.write_page(tmp_path / "page.html", picture=None)
+    assert summary["quality"] == answer.quality == answer.held_out.in_words()
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert page.count(answer.quality) == 1
+    assert page.index(answer.quality) < page.index("PartitionLevelKMeans put")
+    assert answer.in_words().startswith(answer.quality)
+
+
+def test_the_best_model_is_chosen_and_why_is_told(monkeypatch):
+    table, _ = mixed_up(80)
+    monkeypatch.setattr(
+        "sidelight.select._compare.our_models", lambda *_: ["SeededKMeans", "ConstrainedKMeans"]
+    )
+    answer = study.fit(table, "best", labels="known", n_clusters=3, folds=2)
+    chosen = type(answer.model).__name__
+    assert chosen in ("SeededKMeans", "ConstrainedKMeans")
+    assert answer.comparison is not None
+    assert any(f"{chosen} with 3 clusters is" in note for note in answer.notes)
+    with pytest.raises(SidelightError, match="parameters are given"):
+        study.fit(table, "best", labels="known", parameters={"n_init": 3})
+
+
+def test_a_model_that_is_clearly_better_is_named(monkeypatch):
+    """Labels that no clustering shows: a classifier knows better than k-means."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(160, 2))
+    table = pd.DataFrame(x * [1.0, 20.0], columns=["a", "b"])
+    table["known"] = np.where(x[:, 0] > 0, "right", "left")
+    monkeypatch.setattr("sidelight.select._compare.our_models", lambda *_: [])
+    how = {"labels": "known", "scale": "none", "folds": 0}
+    answer = study.fit(table, "SeededKMeans", **how, beside_others=True)
+    better = [note for note in answer.notes if "does better by the statements held back" in note]
+    assert len(better) == 1
+    assert "standard errors" in better[0]
+    assert study.fit(table, "SeededKMeans", **how).comparison is None
 
 
 def test_folds_can_be_left_out():

@@ -9,6 +9,7 @@ import typer
 from sidelight import __version__
 from sidelight.cli._advice import in_options
 from sidelight.cli._check import check
+from sidelight.cli._compare import compare
 from sidelight.cli._convert import convert
 from sidelight.cli._data import data
 from sidelight.cli._demo import demo
@@ -33,7 +34,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (fit, check, models, data, convert, serve, demo):
+for command in (fit, compare, check, models, data, convert, serve, demo):
     app.command(epilog=_EXIT_CODES)(command)
 
 

@@ -17,9 +17,12 @@ from sidelight.cli._options import (
     Labels,
     OneHot,
     Overwrite,
+    PairsKey,
     Scaled,
     Seed,
     Side,
+    TimeLimit,
+    UseRep,
 )
 from sidelight.exceptions import SidelightError
 
@@ -43,19 +46,18 @@ def fit(
         ),
     ],
     model: Annotated[
-        str, typer.Option(metavar="NAME", help="The model; 'sidelight models' lists them.")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="The model: 'sidelight models' lists them; best is what 'sidelight compare' "
+            "chooses.",
+        ),
     ] = "DiscriminativeClustering",
     side: Side = None,
     labels: Labels = None,
     id: Id = None,
-    use_rep: Annotated[
-        str | None,
-        typer.Option(metavar="KEY", help="What to cluster cells by (.h5ad): a key of obsm, or X."),
-    ] = None,
-    pairs_key: Annotated[
-        str | None,
-        typer.Option(metavar="KEY", help="Statements in the data (.h5ad): their key in uns."),
-    ] = None,
+    use_rep: UseRep = None,
+    pairs_key: PairsKey = None,
     columns: Columns = None,
     drop: Drop = None,
     one_hot: OneHot = None,
@@ -102,6 +104,13 @@ def fit(
             "by default 5, fewer for many rows, none for fewer than 20 statements.",
         ),
     ] = None,
+    beside_others: Annotated[
+        bool,
+        typer.Option(
+            "--beside-others", help="Compare with other models, and say if one is clearly better."
+        ),
+    ] = False,
+    time_limit: TimeLimit = None,
     picture: Annotated[
         Picture, typer.Option(help="The plane of the page's picture.")
     ] = Picture.pca,
@@ -144,6 +153,8 @@ def fit(
             truth=truth,
             stability=stability,
             folds="auto" if folds is None else folds,
+            beside_others=beside_others,
+            time_limit=time_limit,
             use_rep=use_rep,
             pairs_key=pairs_key,
             progress=stages,

@@ -85,3 +85,17 @@ KeepFormulas = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option(metavar="N", help="Seed of everything random.")]
+UseRep = Annotated[
+    str | None,
+    typer.Option(metavar="KEY", help="What to cluster cells by (.h5ad): a key of obsm, or X."),
+]
+PairsKey = Annotated[
+    str | None,
+    typer.Option(metavar="KEY", help="Statements in the data (.h5ad): their key in uns."),
+]
+TimeLimit = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SECONDS", min=0.0, help="After which a comparison begins no further fit."
+    ),
+]

@@ -64,6 +64,10 @@ class Stages:
             self._bars.remove_task(self._task)
             self._task = None
 
+    def count(self, done: int, total: int, what: str) -> None:
+        """So many parts of the step are done, the last one being ``what``."""
+        self._bars.update(self._task, total=total, completed=done, count=what)
+
     # scikit-learn's protocol of callbacks
 
     def setup(self, estimator: Any, context: Any) -> None:

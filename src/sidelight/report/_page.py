@@ -270,10 +270,12 @@ def _opening(title: str, summary: dict[str, Any]) -> _Html:
     done = f"{summary['model']} put {summary['n_rows']:,} rows into {summary['n_clusters']:,} "
     done += "clusters" if summary["n_clusters"] != 1 else "cluster"
     said = f", with the help of {kept['n']:,} statements" if kept["n"] else ", without any help"
-    notes = _list(summary["notes"]) if summary["notes"] else ""
-    return _join(
-        [_tag("h1", title), _tag("p", f"{done}{said}."), _tag("ul", *shown, class_="facts"), notes]
-    )
+    quality = summary["quality"]
+    others = [note for note in summary["notes"] if note != quality]
+    notes = _list(others) if others else ""
+    judged = _tag("p", _tag("b", quality)) if quality else ""
+    facts_list = _tag("ul", *shown, class_="facts")
+    return _join([_tag("h1", title), judged, _tag("p", f"{done}{said}."), facts_list, notes])
 
 
 # What the columns of the table of clusters are called, and what they mean.

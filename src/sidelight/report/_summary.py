@@ -25,8 +25,9 @@ class Evidence(NamedTuple):
     own membership is asked, if X is what the model saw. ``confidence`` is, for each row, how
     probably the name of its cluster is right, judged by statements that were held back (NaN where
     nobody named the cluster): see `sidelight.select.Calibration`. ``truth`` holds given classes,
-    None where unknown; ``stability`` holds the labels of fits with other seeds; ``notes`` are
-    sentences about what was done, and ``command`` repeats it.
+    None where unknown; ``stability`` holds the labels of fits with other seeds; ``quality`` says in
+    a sentence how good the result is, by statements that were held back; ``notes`` are sentences
+    about what was done, and ``command`` repeats it.
 
     Examples
     --------
@@ -41,6 +42,7 @@ class Evidence(NamedTuple):
     confidence: Any = None
     truth: Any = None
     stability: Sequence[ArrayLike] = ()
+    quality: str | None = None
     notes: Sequence[str] = ()
     command: str | None = None
 
@@ -77,7 +79,8 @@ def summarize(
     Returns
     -------
     dict
-        ``model``, ``parameters``, ``seed``, ``threads``, ``versions``, ``command``, ``notes``;
+        ``model``, ``parameters``, ``seed``, ``threads``, ``versions``, ``command``, ``quality``,
+        ``notes``;
         ``n_rows``, ``columns``, ``n_clusters``, ``objective``, ``history``; ``clusters`` (name,
         size, share, membership, confidence, stability and profile of each); ``side`` (see
         `summarize_side`); ``kept`` (statements kept and broken, by kind and by annotator),
@@ -100,6 +103,7 @@ def summarize(
         **{key: result.provenance.get(key) for key in ("model", "parameters", "seed", "threads")},
         "versions": dict(result.provenance.get("versions", {})),
         "command": evidence.command,
+        "quality": evidence.quality,
         "notes": list(dict.fromkeys([*evidence.notes, *result.advice])),
         "n_rows": len(result.labels),
         "columns": columns,

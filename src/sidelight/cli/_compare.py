@@ -1,0 +1,101 @@
+"""``sidelight compare``: which model, and how many clusters, by statements that are held back."""
+
+from typing import Annotated
+
+import typer
+
+from sidelight.cli._options import (
+    Columns,
+    Data,
+    Drop,
+    Id,
+    Imputed,
+    Labels,
+    OneHot,
+    PairsKey,
+    Scaled,
+    Seed,
+    Side,
+    TimeLimit,
+    UseRep,
+)
+from sidelight.exceptions import SidelightError
+
+
+def compare(
+    data: Data,
+    side: Side = None,
+    labels: Labels = None,
+    id: Id = None,
+    use_rep: UseRep = None,
+    pairs_key: PairsKey = None,
+    columns: Columns = None,
+    drop: Drop = None,
+    one_hot: OneHot = None,
+    impute: Imputed = None,
+    scale: Scaled = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Model that takes part (several times); by default all that can use the "
+            "statements, clusterings without them, and classifiers.",
+        ),
+    ] = None,
+    clusters: Annotated[
+        str | None,
+        typer.Option(
+            metavar="K", help="The number of clusters, or those to try: 3, or 2-8, or 3,5,7."
+        ),
+    ] = None,
+    folds: Annotated[
+        int, typer.Option(metavar="N", min=2, help="How often to fit without some statements.")
+    ] = 5,
+    time_limit: TimeLimit = None,
+    jobs: Annotated[int, typer.Option(metavar="N", help="Fits at a time; -1: one per core.")] = 1,
+    seed: Seed = 0,
+) -> None:
+    """Set models beside each other by statements that are held back, and choose one.
+
+    The score is the mean of two F-scores over pairs of rows. A difference below one standard error
+    is a tie. The last figure tells how good the choice is, by statements that neither the fits nor
+    the choice have seen.
+    """
+    from sidelight.cli._progress import Stages
+    from sidelight.study import compare as study
+
+    with Stages() as stages:
+        found = study(
+            data,
+            model or "default",
+            side=side or (),
+            labels=labels,
+            id=id,
+            columns=columns or (),
+            drop=drop or (),
+            one_hot=one_hot or (),
+            impute=impute and impute.value,
+            scale=scale and scale.value,
+            n_clusters=numbers(clusters),
+            n_splits=folds,
+            time_limit=time_limit,
+            n_jobs=jobs,
+            seed=seed,
+            use_rep=use_rep,
+            pairs_key=pairs_key,
+            progress=stages,
+        )
+    typer.echo(found.in_words())
+
+
+def numbers(text: str | None) -> int | list[int] | None:
+    """3, 2-8 or 3,5,7 as numbers of clusters."""
+    if text is None:
+        return None
+    found: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdigit() or (dash and not last.isdigit()):
+            raise SidelightError(f"--clusters {text!r}: write 3, or 2-8, or 3,5,7.")
+        found += range(int(first), int(last if dash else first) + 1)
+    return found[0] if len(found) == 1 else found
