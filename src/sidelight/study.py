@@ -68,18 +68,12 @@ class Progress(Protocol):
     def stage(self, description: str) -> AbstractContextManager[None]:
         """Show one step while it lasts."""
 
-    def count(self, done: int, total: int, what: str) -> None:
-        """So many parts of the step are done."""
-
 
 class _Nobody:
     """Nobody wants to know."""
 
     def stage(self, description: str) -> AbstractContextManager[None]:
         return nullcontext()
-
-    def count(self, done: int, total: int, what: str) -> None:
-        pass
 
 
 def fit(
@@ -266,7 +260,7 @@ def compare(
     seed : int, default=0
         Seed of everything random.
     progress : object, optional
-        As in `fit`; its method ``count(done, total, name)`` is called after each fit.
+        As in `fit`; its method ``count(done, total, name)``, if any, is called after each fit.
 
     Returns
     -------
@@ -844,7 +838,7 @@ def _compared(
 
     with progress.stage("comparing models"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return compare_models(X, side=known, progress=progress.count, **how)
+        return compare_models(X, side=known, progress=getattr(progress, "count", None), **how)
 
 
 def _best_of_ours(comparison: "Comparison") -> tuple[Any, list[str]]:
