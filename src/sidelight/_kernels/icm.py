@@ -122,3 +122,39 @@ def icm_metric(unary, partner, pair, weight, span, apart, box, order, tolerance,
             for t in range(span[i], span[i + 1]):
                 waiting[partner[t]] = partner[t] != i
     return change, n_moves
+
+
+@jit
+def icm_sized(
+    unary, size, partner, weight, span, order, lowest, highest, tolerance, counts, labels
+):
+    """``icm_sweep`` over units of several rows each, all of them, that keeps sizes of clusters.
+
+    size (m) is the number of rows of a unit, counts (K) that of all rows in a cluster: OUT. A unit
+    moves only if both clusters stay within lowest and highest, which the clusters are before.
+    """
+    n_clusters = unary.shape[1]
+    cost = np.empty(n_clusters)
+    change = 0.0
+    n_moves = 0
+    for i in order:
+        own = labels[i]
+        if counts[own] - size[i] < lowest[own]:
+            continue
+        for k in range(n_clusters):
+            cost[k] = unary[i, k]
+        for t in range(span[i], span[i + 1]):
+            if partner[t] != i:
+                cost[labels[partner[t]]] -= weight[t]
+        best = own
+        for k in range(n_clusters):
+            fits = k == own or counts[k] + size[i] <= highest[k]
+            if fits and cost[k] < cost[best] - (tolerance if best == own else 0.0):
+                best = k
+        if best != own:
+            change += cost[best] - cost[own]
+            counts[own] -= size[i]
+            counts[best] += size[i]
+            labels[i] = best
+            n_moves += 1
+    return change, n_moves

@@ -127,6 +127,7 @@ class Penalty:
     recounts: bool = False
     # Whether `sweep` takes the centres as they are, and so has to see the last ones.
     sweeps_at_centers: bool = False
+    sizes: Any = None  # of clusters, where they are limited: _kmeans/sizes.py
 
     @property
     def anchored(self) -> Ints:
@@ -228,7 +229,7 @@ def iterate(
         else:
             rest -= 1
         if problem.penalty.recounts:
-            mass = _masses(problem, state.labels, len(theta.centers))
+            mass = masses(problem, state.labels, len(theta.centers))
             tally = tally._replace(side=problem.penalty.tables(mass))
         previous, theta = theta, problem.penalty.update(tally, theta)
         tally = _assign_again(problem, previous, theta, state, tally)
@@ -242,7 +243,7 @@ def iterate(
             converged = tally.n_changed == 0
     if not converged:
         tally = assign(problem, theta, state, tally)
-    mass = _masses(problem, state.labels, len(theta.centers))
+    mass = masses(problem, state.labels, len(theta.centers))
     found = tally.amount + problem.penalty.exact_cost(mass, theta, state.labels)
     # No earlier J was below the last one, whatever rounding has made of it on the way.
     history = [max(value, found) for value in history[:-1]] + [found]
@@ -469,11 +470,11 @@ def _fill_empty(
 def count(problem: Problem, labels: Any, n_clusters: int) -> Tally:
     """What a partition adds up to, from nothing; rows of label -1 are left out."""
     sums, counts = sums_by_label(problem.rows, labels, n_clusters, problem.weight)
-    tables = problem.penalty.tables(_masses(problem, labels, n_clusters))
+    tables = problem.penalty.tables(masses(problem, labels, n_clusters))
     return Tally(np.nan, 0, sums, counts, tables)
 
 
-def _masses(problem: Problem, labels: Any, n_clusters: int) -> Floats:
+def masses(problem: Problem, labels: Any, n_clusters: int) -> Floats:
     """The weight of each entry in each cluster, (n_prices, K)."""
     said, n_prices = problem.penalty.entries, problem.penalty.n_prices
     if not len(said.entry):

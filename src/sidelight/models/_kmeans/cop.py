@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.models._keeping import TiedGroups
-from sidelight.models._kmeans.family import CenterModel, Given, Seeds
+from sidelight.models._kmeans.family import Given, Seeds, SizedModel
 from sidelight.models._kmeans.seeded import label_seeds
+from sidelight.models._kmeans.sizes import Units, placed_apart
 from sidelight.models._kmeans.statements import group_seeds
 from sidelight.models._lloyd import Held, Penalty, Problem, State, Tally, Theta
 
@@ -28,7 +29,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class COPKMeans(CenterModel):
+class COPKMeans(SizedModel):
     """K-means in which every statement is kept.
 
     Must-links, cannot-links, labels and negative labels all hold, right or wrong. Statements that
@@ -48,6 +49,9 @@ class COPKMeans(CenterModel):
         The number of starts, of which the best by J is kept; a start that is given is tried once.
     max_iter : int, default=300
         The limit on the iterations of one start.
+    min_size, max_size : int or array of shape (n_clusters,), optional
+        The least and the most rows of a cluster, for all or for each of them. With either, a
+        cluster has at least one row, and the rows have to be in memory.
     metric : {"statements"} or StatementMetric, optional
         Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
         unless these are too few. "statements" is one with its defaults.
@@ -106,23 +110,6 @@ class COPKMeans(CenterModel):
     scales = "An iteration takes n d K plus K per statement, and less as centres settle."
     _published: ClassVar[dict[str, Any]] = {"init": "random", "n_init": 1}
 
-    def __init__(
-        self,
-        n_clusters: int | None = None,
-        *,
-        init: Any = "seeded",
-        n_init: int = 10,
-        max_iter: int = 300,
-        metric: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.metric = metric
-        self.random_state = random_state
-
     def _penalty(self, given: Given) -> "KeepAll":
         return KeepAll(given)
 
@@ -140,6 +127,22 @@ class KeepAll(Penalty):
         self.groups = TiedGroups.of(given.side, given.n_clusters)
         self.held = self.groups.rows
         self.data = Held.of(given.rows, self.held, given.weight)
+        rng = np.random.default_rng(given.seed)
+        self.order = rng.permutation(len(self.groups.first))  # of groups that keep sizes
+
+    def units(self) -> Units:
+        """Groups, no two that are apart in one cluster."""
+        apart = self.groups.apart
+        never = np.full(len(apart.near), -np.inf)
+        return Units(self.groups.group, apart.near, never, apart.span, hard=len(self.held) > 0)
+
+    def placed(self, cost: Floats, n_free: int) -> Ints:
+        """A cluster for each group within the sizes, which so many other rows have to fill."""
+        labels, units = self.groups.apart.placed(cost), self.units()
+        sizes = np.bincount(labels, units.sizes, minlength=cost.shape[1]).astype(np.int64)
+        if self.sizes.less(sizes).fit(n_free):
+            return labels
+        return placed_apart(cost, units, self.sizes, n_free)
 
     def begin(self, problem: Problem, theta: Theta, tally: Tally, state: State) -> Tally:
         """The first assignment of the groups: by cost if that succeeds, else from a known way."""

@@ -41,6 +41,7 @@ from sidelight.models._fitting import (
     warn_fewer_clusters,
     warn_not_converged,
 )
+from sidelight.models._kmeans.sizes import Sizes, in_sizes
 from sidelight.models._lloyd import Penalty, Problem, Run, State, Theta, assign, iterate
 from sidelight.models._metric import METRIC, Learned
 from sidelight.models._naming import Naming, number_of_clusters
@@ -134,17 +135,17 @@ class CenterModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowModel):
         self,
         n_clusters: int | None = None,
         *,
-        metric: Any = None,
         init: Any = "seeded",
         n_init: int = 10,
         max_iter: int = 300,
+        metric: Any = None,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
-        self.metric = metric
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
+        self.metric = metric
         self.random_state = random_state
 
     def _structure(self, given: Given) -> tuple[Given, Penalty]:
@@ -269,6 +270,52 @@ class CenterModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowModel):
     def _leave_centers(self, theta: Theta, naming: Naming) -> None:
         """The centres, in the order of the clusters and the columns of the user."""
         self.cluster_centers_ = self._from_metric(theta.centers[naming.order])
+
+
+class SizedModel(CenterModel):
+    """The base of models with centres whose clusters may have limited sizes."""
+
+    _loop = staticmethod(in_sizes)
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **CenterModel._parameter_constraints,
+        "min_size": ["array-like", Interval(Integral, 0, None, closed="left"), None],
+        "max_size": ["array-like", Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int | None = None,
+        *,
+        min_size: Any = None,
+        max_size: Any = None,
+        init: Any = "seeded",
+        n_init: int = 10,
+        max_iter: int = 300,
+        metric: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            n_clusters,
+            init=init,
+            n_init=n_init,
+            max_iter=max_iter,
+            metric=metric,
+            random_state=random_state,
+        )
+        self.min_size = min_size
+        self.max_size = max_size
+
+    def _structure(self, given: Given) -> tuple[Given, Penalty]:
+        given, penalty = super()._structure(given)
+        penalty.sizes = Sizes.of(
+            self.min_size, self.max_size, given.n_clusters, given.rows.n_samples
+        )
+        if penalty.sizes is not None and given.rows.data is None:
+            raise DataError(
+                "min_size and max_size need all rows at once, and X is a Dask array; give an array "
+                "or a memory map, or do without sizes."
+            )
+        return given, penalty
 
 
 # Where a start may begin. The loop is in _lloyd.py.

@@ -18,6 +18,7 @@ from sidelight._kernels.icm import icm_groups, icm_sweep
 from sidelight._work import count_work
 from sidelight.models._centers import class_centers
 from sidelight.models._kmeans.family import Given
+from sidelight.models._kmeans.sizes import Units
 from sidelight.models._kmeans.statements import LabelTable
 from sidelight.models._lloyd import Entries, Held, Penalty, Problem, State, Tally, Theta, means
 
@@ -103,6 +104,10 @@ class GivenPairs(PairPenalty):
         self.of_held = np.searchsorted(self.held, row[here])
         weight = self.said.weight[here] * self.data.weight[self.of_held]
         self.held_entries = (self.said.entry[here], weight)
+
+    def units(self) -> Units:
+        """Rows one by one."""
+        return Units(np.arange(len(self.held)), *self.graph)
 
     def _class_means(self, given: Given) -> Floats:
         """The mean of the labelled rows of each column; of all rows where there are none."""

@@ -26,7 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight._validation import HasMethods, Interval, Real, StrOptions
-from sidelight.models._kmeans.family import CenterModel, Given, Seeds
+from sidelight.exceptions import SidelightError
+from sidelight.models._kmeans.family import Given, Seeds, SizedModel
 from sidelight.models._kmeans.pairs import ClosurePairs, GivenPairs, PairPenalty
 from sidelight.models._kmeans.seeded import label_seeds
 from sidelight.models._kmeans.statements import group_seeds
@@ -36,7 +37,7 @@ from sidelight.models._naming import Naming
 Floats = NDArray[np.float64]
 
 
-class PCKMeans(CenterModel):
+class PCKMeans(SizedModel):
     """K-means in which every broken statement has a price.
 
     Must-links, cannot-links, labels and negative labels all count, and the data may overrule any of
@@ -68,6 +69,9 @@ class PCKMeans(CenterModel):
         The number of starts, of which the best by J is kept; a start that is given is tried once.
     max_iter : int, default=300
         The limit on the iterations of one start.
+    min_size, max_size : int or array of shape (n_clusters,), optional
+        The least and the most rows of a cluster, for all or for each of them. With either, a
+        cluster has at least one row, and the rows have to be in memory.
     metric : {"statements"} or StatementMetric, optional
         Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
         unless these are too few. "statements" is one with its defaults.
@@ -132,7 +136,7 @@ class PCKMeans(CenterModel):
         "n_init": 1,
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **CenterModel._parameter_constraints,
+        **SizedModel._parameter_constraints,
         "side_weight": [Interval(Real, 0, None, closed="left")],
         "cannot_weight": [Interval(Real, 0, None, closed="left"), None],
         "weight_units": [StrOptions({"relative", "absolute"})],
@@ -155,24 +159,35 @@ class PCKMeans(CenterModel):
         init: Any = "seeded",
         n_init: int = 10,
         max_iter: int = 300,
+        min_size: Any = None,
+        max_size: Any = None,
         metric: Any = None,
         random_state: Any = None,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(
+            n_clusters,
+            min_size=min_size,
+            max_size=max_size,
+            init=init,
+            n_init=n_init,
+            max_iter=max_iter,
+            metric=metric,
+            random_state=random_state,
+        )
         self.side_weight = side_weight
         self.cannot_weight = cannot_weight
         self.weight_units = weight_units
         self.pairs = pairs
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.metric = metric
-        self.random_state = random_state
 
     def _penalty(self, given: Given) -> PairPenalty:
         unit = given.deviation if self.weight_units == "relative" and given.deviation > 0 else 1.0
         cannot = self.side_weight if self.cannot_weight is None else self.cannot_weight
         self.side_weight_, self.cannot_weight_ = self.side_weight * unit, cannot * unit
+        if self.pairs == "closure" and not (self.min_size is None and self.max_size is None):
+            raise SidelightError(
+                'min_size and max_size need pairs="given": sizes are kept by moving rows with '
+                "stated pairs one by one."
+            )
         kind = GivenPairs if self.pairs == "given" else ClosurePairs
         # The loop minimises 2 J: whole squared distances, and twice the prices.
         return kind(given, 2.0 * self.side_weight_, 2.0 * self.cannot_weight_)

@@ -14,13 +14,14 @@ Departures from the paper, which has a seed for every cluster:
 - An empty cluster starts again at the costliest row without statements.
 """
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.models._keeping import check_classes, check_keepable, held_rows
-from sidelight.models._kmeans.family import CenterModel, Given, Seeds
+from sidelight.models._kmeans.family import CenterModel, Given, Seeds, SizedModel
+from sidelight.models._kmeans.sizes import Units
 from sidelight.models._lloyd import Entries, Penalty, Problem, State, Tally, Theta
 from sidelight.side import LABEL, SideInformation
 
@@ -92,40 +93,23 @@ class SeededKMeans(CenterModel):
     ['a', 'a', 'b', 'b', 'new 1', 'new 1']
     """
 
-    accepts: ClassVar[tuple[str, ...]] = ("label",)
+    accepts = ("label",)
     refuses: ClassVar[dict[str, str]] = {
         kind: "Labels are its start, and nothing binds it later. "
         for kind in ("must", "cannot", "not_label")
     }
     weight_unit = "none: labels are only the start"
     repetition = "ignored"
-    contradictions: ClassVar[Literal["tolerated", "raises"]] = "tolerated"
+    contradictions = "tolerated"
     scales = "An iteration takes n d K, and less as centres settle."
     _published: ClassVar[dict[str, Any]] = {}
-
-    def __init__(
-        self,
-        n_clusters: int | None = None,
-        *,
-        init: Any = "seeded",
-        n_init: int = 10,
-        max_iter: int = 300,
-        metric: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.metric = metric
-        self.random_state = random_state
 
     def _seeds(self, given: Given) -> tuple[Seeds, Seeds]:
         seeds = label_seeds(given.side, given.weight, given.n_clusters)
         return seeds, seeds
 
 
-class ConstrainedKMeans(SeededKMeans):
+class ConstrainedKMeans(SizedModel):
     """K-means in which labelled rows stay in the cluster of their class.
 
     Every label holds, right or wrong. "Is not class c" keeps a row out of the cluster of c.
@@ -134,6 +118,10 @@ class ConstrainedKMeans(SeededKMeans):
     ----------
     n_clusters : int, optional
         The number of clusters, at least that of the labelled classes, which it is by default.
+    min_size, max_size : int or array of shape (n_clusters,), optional
+        The least and the most rows of a cluster, for all or for each: first the labelled classes,
+        in sorted order, then new clusters. With either, a cluster has at least one row, and the
+        rows have to be in memory.
     init : {"seeded", "k-means++", "random"}, array, or fitted model, default="seeded"
         Where to start. "seeded": the means of the labelled classes, with k-means++ for the
         remaining clusters. The others do without labels, and each class gets the centre nearest to
@@ -174,7 +162,8 @@ class ConstrainedKMeans(SeededKMeans):
     -----
     J = sum_i w_i |x_i - m_z(i)|², with row weights w, over all z that keep every statement. Without
     statements this is k-means. Contradictions, and statements that so many clusters cannot keep,
-    are errors; weights of statements do not matter.
+    are errors; weights of statements do not matter. With sizes, rows are placed by a transportation
+    problem in every iteration, exactly.
 
     References
     ----------
@@ -197,10 +186,16 @@ class ConstrainedKMeans(SeededKMeans):
     weight_unit = "none: labels hold"
     repetition = "ignored"
     contradictions = "raises"
+    scales = "An iteration takes n d K, and less as centres settle."
     _matched = True
+    _published: ClassVar[dict[str, Any]] = {}
 
     def _penalty(self, given: Given) -> "Hold":
         return Hold.of(given.side, given.n_clusters)
+
+    def _seeds(self, given: Given) -> tuple[Seeds, Seeds]:
+        seeds = label_seeds(given.side, given.weight, given.n_clusters)
+        return seeds, seeds
 
 
 def label_seeds(side: SideInformation, weight: Any, n_clusters: int) -> Seeds:
@@ -251,6 +246,10 @@ class Hold(Penalty):
     def cost(self, tally: Tally, theta: Theta, labels: Any) -> float:
         """Nothing: what is forbidden does not happen."""
         return 0.0
+
+    def units(self) -> Units:
+        """No row has pairs."""
+        return Units.none()
 
     def begin(self, problem: Problem, theta: Theta, tally: Tally, state: State) -> Tally:
         """No row is held but by its price."""
