@@ -24,6 +24,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.callback import with_callbacks
 
 from sidelight._validation import HasMethods, Integral, Interval, Real, StrOptions, prepare
@@ -194,9 +195,10 @@ class PartialLabelFuzzyCMeans(ProbableRowModel):
             mean, deviation = spread(rows, None)
             said, self.side_weight_ = wishes(side, self.side_weight)
             is_sparse = isinstance(rows.block(0).X, CSRRows)
-            shift = np.zeros_like(mean) if is_sparse else mean
-            # Far from the origin squared distances below this are rounding.
-            least = max(1e-24 * deviation, 1e-28 * float(mean @ mean), 1e-290)
+            # Far from the origin sparse rows are not sparse, and lose their digits without a shift.
+            shift = mean if not is_sparse or mean @ mean > 1e4 * deviation else np.zeros_like(mean)
+            # Squared distances below this are rounding, and so would be J where rows are centres.
+            least = max(1e-14 * deviation, 1e-28 * float(mean @ mean), 1e-290)
             problem = Problem(rows, said, shift, float(self.fuzzifier), least)
             seeds = label_rows(side)
             plan = Plan(self.init, n_clusters, seeds, self.max_iter, self.tol * (deviation or 1.0))
@@ -353,15 +355,23 @@ def start_centers(problem: Problem, plan: Plan, rng: np.random.Generator) -> Flo
 # One block
 
 
+def shifted(X: Any, shift: Floats) -> Any:
+    """Rows less the shift; sparse ones stay sparse where it is 0."""
+    if not isinstance(X, CSRRows):
+        return X - shift
+    matrix = as_matrix(X, len(shift)).astype(np.float64)
+    return matrix.toarray() - shift if shift.any() else matrix
+
+
 def squared_distances(X: Any, centers: Floats, problem: Problem) -> Floats:
     """From each centre to each row, (K, n), at least ``least``."""
     norms = (centers**2).sum(axis=1)
-    if isinstance(X, CSRRows):
-        matrix = as_matrix(X, len(problem.shift)).astype(np.float64)
-        lengths, products = np.asarray(matrix.power(2).sum(axis=1)), matrix @ centers.T
+    Z = shifted(X, problem.shift)
+    products = Z @ centers.T
+    if sparse.issparse(Z):
+        lengths = np.asarray(Z.power(2).sum(axis=1))
     else:
-        Z = X - problem.shift
-        lengths, products = np.einsum("ij,ij->i", Z, Z), Z @ centers.T
+        lengths = np.einsum("ij,ij->i", Z, Z)
     d = norms[:, None] - 2.0 * np.asarray(products).T + lengths
     return np.maximum(d, problem.least)
 
@@ -388,11 +398,8 @@ def in_block(
         u[:, row] = own.T
         weight[:, row] = (a * own**m + b * (1.0 - own) ** m).T
     labels[:] = u.argmax(axis=0)
-    if isinstance(block.X, CSRRows):
-        sums = weight @ as_matrix(block.X, len(problem.shift)).astype(np.float64)
-    else:
-        sums = weight @ (block.X - problem.shift)
-    return float((weight * d).sum()), weight.sum(axis=1), np.asarray(sums)
+    sums = np.asarray(weight @ shifted(block.X, problem.shift))
+    return float((weight * d).sum()), weight.sum(axis=1), sums
 
 
 def prices(said: RowEntries, n_clusters: int) -> tuple[Ints, Floats, Floats]:
@@ -407,6 +414,8 @@ def prices(said: RowEntries, n_clusters: int) -> tuple[Ints, Floats, Floats]:
 
 def wished(d: Floats, a: Floats, b: Floats, m: float) -> Floats:
     """The u of each row, (rows, K), that minimises sum_k d_k (a_k u_k^m + b_k (1 - u_k)^m)."""
+    if d.shape[1] == 1:
+        return np.ones_like(d)
     if m == 2.0:
         both = a + b
         slope = (1.0 - (b / both).sum(axis=1)) / (1.0 / (d * both)).sum(axis=1)
@@ -425,8 +434,6 @@ def wished(d: Floats, a: Floats, b: Floats, m: float) -> Floats:
     share = (least / cost) ** power
     total = share.sum(axis=1, keepdims=True)
     others = least[:, 0] * total[:, 0] ** (1.0 - m)  # what the others cost at best
-    if d.shape[1] == 1:
-        return np.ones_like(d)
     odds = ((others + b[rest][at, s] * d[rest][at, s]) / own) ** power
     t = np.where(np.isfinite(odds), odds / (1.0 + np.where(np.isfinite(odds), odds, 0.0)), 1.0)
     found = (1.0 - t)[:, None] * share / total
@@ -449,11 +456,14 @@ def _by_bisection(d: Floats, a: Floats, b: Floats, m: float) -> Floats:
             low, high = np.where(above, low, u), np.where(above, u, high)
         return 0.5 * (low + high)
 
-    low = -(b * d).max(axis=1, keepdims=True)
-    high = (a * d).max(axis=1, keepdims=True)
+    # In logs: distances, and with them slopes, may differ by twenty decades.
+    rises = at(np.zeros((len(d), 1))).sum(axis=1, keepdims=True) < 1.0
+    low = np.full((len(d), 1), -690.0)
+    high = np.log(np.maximum(a, b).max(axis=1) * d.max(axis=1))[:, None]
     for _ in range(60):
-        slope = 0.5 * (low + high)
-        above = at(slope).sum(axis=1, keepdims=True) > 1.0
-        low, high = np.where(above, low, slope), np.where(above, slope, high)
-    u = at(0.5 * (low + high))
+        middle = 0.5 * (low + high)
+        slope = np.where(rises, 1.0, -1.0) * np.exp(middle)
+        too_far = (at(slope).sum(axis=1, keepdims=True) > 1.0) == rises
+        low, high = np.where(too_far, low, middle), np.where(too_far, middle, high)
+    u = at(np.where(rises, 1.0, -1.0) * np.exp(0.5 * (low + high)))
     return np.asarray(u / u.sum(axis=1, keepdims=True))

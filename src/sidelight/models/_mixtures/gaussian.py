@@ -70,19 +70,21 @@ class Gaussians:
     shift: Floats
     scale: Floats
     means_of_all: Floats
+    keeps_sparse: bool = False
     floor: Floor | None = None
 
     @classmethod
     def of(cls, rows: Blocks, covariance_type: str) -> Self:
         """Without a floor yet; see `with_floor`."""
-        # Sparse rows stay as they are where variances are all that is needed.
+        # Sparse rows stay as they are where variances are enough, and their digits allow it.
         as_it_is = isinstance(rows.block(0).X, CSRRows) and covariance_type in ("diag", "spherical")
         spread = Spread.of(rows)
+        as_it_is = as_it_is and bool((spread.mean**2 <= 1e4 * spread.variance).all())
         deviation = np.sqrt(spread.variance)
         if covariance_type == "spherical":
             deviation[:] = np.sqrt(spread.variance.sum() / max(len(deviation), 1))
         shift = np.zeros_like(spread.mean) if as_it_is else spread.mean
-        return cls(covariance_type, spread.columns, shift, deviation, spread.all_means)
+        return cls(covariance_type, spread.columns, shift, deviation, spread.all_means, as_it_is)
 
     def with_floor(self, Z: Any, labels: NDArray[Any], strength: float | str) -> Self:
         """The same with the floor that the clusters of a first start suggest; see `floor_of`."""
@@ -95,7 +97,7 @@ class Gaussians:
 
     def coordinates(self, X: Rows) -> Any:
         """Rows as the emission sees them; sparse ones stay sparse where variances are enough."""
-        if isinstance(X, CSRRows) and not self.is_matrix:
+        if isinstance(X, CSRRows) and self.keeps_sparse:
             spread = Spread(self.columns, self.shift, self.scale, self.means_of_all)
             return spread.scaled(X, 1.0 / self.scale)
         return np.vstack([Z for _, Z in self._parts(X)])
@@ -113,7 +115,7 @@ class Gaussians:
         mass, d = phi.sum(axis=1), len(self.columns)
         if not self.is_matrix:
             Z = self.coordinates(X)
-            if isinstance(X, CSRRows):
+            if sparse.issparse(Z):
                 return mass, phi @ Z, phi @ Z.power(2)
             sums, squares = np.zeros((len(phi), d)), np.zeros((len(phi), d))
             kernels.moments_diag(Z, np.zeros(d), phi, sums, squares)
@@ -178,7 +180,7 @@ class Gaussians:
         nowhere = np.zeros(d)
         if not self.is_matrix:
             Z = self.coordinates(X)
-            if isinstance(X, CSRRows):
+            if sparse.issparse(Z):
                 weighted = components.whiten * components.mean
                 constant = constant - 0.5 * (weighted * components.mean).sum(axis=1)
                 scores = Z @ weighted.T - 0.5 * (Z.power(2) @ components.whiten.T)
