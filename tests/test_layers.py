@@ -33,7 +33,8 @@ USES = {
     "tables": {"side", *BASE},
     "datasets": {"side", "blocks", "tables", *BASE},  # tables: read_table is public in both
     "metrics": {"side", "results", "tree", "_kernels", *BASE},
-    "_validation": {"side", "blocks", "results", "models", *BASE},  # models: only the registry
+    # models: only the registry; select: inside n_clusters="held-out"
+    "_validation": {"side", "blocks", "results", "models", "select", *BASE},
     "models": {"side", "blocks", "graph", "results", "tree", "_kernels", "_validation", *BASE},
     "report": {"side", "results", "tree", "metrics", "graph", *BASE},
     "bio": {"side", "models", *BASE},

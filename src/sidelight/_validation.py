@@ -3,7 +3,8 @@
 scikit-learn's private or moving parts are imported here and nowhere else.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import wraps
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -30,12 +31,14 @@ __all__ = [
     "Real",
     "RealNotInt",
     "StrOptions",
+    "asks_for_number",
     "check_lazy_x",
     "check_new_x",
     "check_weight",
     "check_x",
     "name_rows",
     "prepare",
+    "with_number_of_clusters",
 ]
 
 
@@ -74,6 +77,40 @@ def prepare(
     if reset:
         model._learn_metric(X, side)
     return Prepared(model._to_metric(X), side, seed)
+
+
+HELD_OUT = "held-out"
+
+
+def with_number_of_clusters(fit: Callable[..., Any]) -> Callable[..., Any]:
+    """A ``fit`` that takes ``n_clusters="held-out"``: held-out statements choose the number."""
+
+    @wraps(fit)
+    def fit_with_number(
+        self: Any, X: Any, y: Any = None, *, side: SideInformation | None = None, **more: Any
+    ) -> Any:
+        if not asks_for_number(self):
+            return fit(self, X, y, side=side, **more)
+        from sidelight.select import held_out_number
+
+        number, doubt = held_out_number(self, X, y, side)
+        self.n_clusters = number
+        try:
+            fit(self, X, y, side=side, **more)
+        finally:
+            self.n_clusters = HELD_OUT
+        if doubt:
+            told = self.result_.provenance
+            told["advice"] = [*told.get("advice", ()), doubt]
+        return self
+
+    return fit_with_number
+
+
+def asks_for_number(model: Any) -> bool:
+    """Whether held-out statements are to choose the number of clusters."""
+    asked = getattr(model, "n_clusters", None)
+    return isinstance(asked, str) and asked == HELD_OUT
 
 
 def check_x(model: Any, X: Any, *, reset: bool, index: NDArray[Any] | None = None) -> Any:

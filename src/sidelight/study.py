@@ -88,7 +88,7 @@ def fit(
     one_hot: str | Sequence[str] = (),
     impute: str | None = None,
     scale: str | None = None,
-    n_clusters: int | None = None,
+    n_clusters: int | Literal["held-out"] | None = None,
     parameters: Mapping[str, Any] | None = None,
     seed: int = 0,
     use_what_fits: bool = False,
@@ -121,8 +121,9 @@ def fit(
         How the table becomes a matrix: see `prepare`.
     scale : {"standard", "minmax", "none"}, optional
         See `prepare`; by default "standard", and "none" for cells.
-    n_clusters : int, optional
-        The number of clusters, or its upper limit where a model has one.
+    n_clusters : int or "held-out", optional
+        The number of clusters, or its upper limit where a model has one. "held-out" is the number
+        with which the model does best by statements held back.
     parameters : dict, optional
         Further parameters of the model, by name.
     seed : int, default=0
@@ -185,7 +186,8 @@ def fit(
     comparison = None
     if best or beside_others:
         candidates = ["default"] if estimator is None else [estimator, "default"]
-        how = {"n_clusters": n_clusters, "time_limit": time_limit, "random_state": seed}
+        number = None if n_clusters == "held-out" else n_clusters
+        how = {"n_clusters": number, "time_limit": time_limit, "random_state": seed}
         comparison = _compared(X, known, told, models=candidates, **how)
         if estimator is None:
             estimator, why = _best_of_ours(comparison)
@@ -354,7 +356,7 @@ def gather(
 def build(
     model: Any,
     *,
-    n_clusters: int | None = None,
+    n_clusters: int | Literal["held-out"] | None = None,
     parameters: Mapping[str, Any] | None = None,
     seed: int | None = None,
 ) -> Any:
@@ -364,7 +366,7 @@ def build(
     ----------
     model : str, class or model
         A name of `sidelight.models.model_names`, or a model, which is copied and not changed.
-    n_clusters : int, optional
+    n_clusters : int or "held-out", optional
         The number of clusters, or its upper limit: whichever the model has a parameter for.
     parameters : dict, optional
         Further parameters, by name.

@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.cluster import KMeans
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sidelight import PCKMeans, SideInformation
+from sidelight import PartitionLevelKMeans, PCKMeans, SideInformation, StructuralEntropyTree
 from sidelight.exceptions import SideInformationError, SidelightError
-from sidelight.select import _compare, compare, cross_validate_statements
+from sidelight.select import _compare, compare, cross_validate_statements, held_out_number
 from sidelight.select._candidates import classifiers, our_models
 from sidelight.side import sample_labels, sample_pairs
 
@@ -226,3 +226,41 @@ def test_what_is_no_model_is_refused():
         compare(X, truth, models=[3])
     with pytest.raises(SideInformationError, match="no statements to hold back"):
         compare(X)
+
+
+# n_clusters="held-out"
+
+
+def test_held_out_statements_choose_the_number_of_clusters():
+    X, truth = separated()
+    side = sample_pairs(truth, 80, random_state=0)
+    model = PCKMeans("held-out", n_init=1, random_state=0).fit(X, side=side)
+    assert model.n_clusters_ == 3
+    assert model.get_params()["n_clusters"] == "held-out"
+    assert model.result_.provenance["parameters"]["n_clusters"] == 3
+    assert clone(model).fit(X, side=side).n_clusters_ == 3
+    tree = StructuralEntropyTree(n_clusters="held-out", random_state=0).fit(X, side=side)
+    assert tree.n_clusters_ == 3
+    by_labels = PartitionLevelKMeans("held-out", n_init=1, random_state=0)
+    assert by_labels.fit(X, np.where(np.arange(150) < 45, truth, -1)).n_clusters_ == 3
+
+
+def test_numbers_that_statements_do_not_tell_apart_are_advised():
+    X, truth = separated(90, spread=1.0)
+    side = sample_pairs(truth, 40, random_state=0)
+    number, doubt = held_out_number(PCKMeans(n_init=1, random_state=0), X, None, side)
+    assert "do not tell it from" in doubt
+    model = PCKMeans("held-out", n_init=1, random_state=0).fit(X, side=side)
+    assert model.n_clusters_ == number
+    assert model.result_.advice == [doubt]
+
+
+def test_too_few_statements_choose_no_number_and_other_words_are_refused():
+    X, truth = separated()
+    side = sample_pairs(truth, n_must=3, n_cannot=30, random_state=0)
+    with pytest.raises(SideInformationError, match="Ask for 7 must-links more"):
+        PCKMeans("held-out").fit(X, side=side)
+    with pytest.raises(ValueError, match="n_clusters"):
+        PCKMeans("heldout").fit(X, side=side)
+    with pytest.raises(ValueError, match="max_iter"):
+        PCKMeans("held-out", max_iter=-1).fit(X, side=sample_pairs(truth, 60, random_state=0))

@@ -3,7 +3,7 @@
 import shlex
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -72,8 +72,12 @@ def fit(
         ),
     ] = None,
     clusters: Annotated[
-        int | None,
-        typer.Option(metavar="K", min=1, help="The number of clusters (or its upper limit)."),
+        str | None,
+        typer.Option(
+            metavar="K",
+            help="The number of clusters (or its upper limit); held-out: the one that does best "
+            "by statements held back.",
+        ),
     ] = None,
     seed: Seed = 0,
     use_what_fits: Annotated[
@@ -146,7 +150,7 @@ def fit(
             one_hot=one_hot or (),
             impute=impute and impute.value,
             scale=scale and scale.value,
-            n_clusters=clusters,
+            n_clusters=_number(clusters),
             parameters=read_settings(settings or []),
             seed=seed,
             use_what_fits=use_what_fits,
@@ -172,6 +176,15 @@ def fit(
                 )
     typer.echo(answer.in_words())
     typer.echo(f"\nThe table is in {out}" + (f", the report in {report}." if report else "."))
+
+
+def _number(text: str | None) -> Any:
+    """A number of clusters, or the word that stands for one."""
+    if text is None or text == "held-out":
+        return text
+    if not text.isdigit() or int(text) < 1:
+        raise SidelightError(f"--clusters {text!r}: give a whole number from 1 on, or held-out.")
+    return int(text)
 
 
 def _check_outputs(

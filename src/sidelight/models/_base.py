@@ -12,7 +12,13 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.callback import CallbackSupportMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sidelight._validation import check_lazy_x, check_side
+from sidelight._validation import (
+    HELD_OUT,
+    asks_for_number,
+    check_lazy_x,
+    check_side,
+    with_number_of_clusters,
+)
 from sidelight.blocks import Blocks, as_blocks, is_dask, lazily, n_threads, one_blas_thread
 from sidelight.exceptions import LostClassWarning, SideInformationError
 from sidelight.models._fitting import warn
@@ -61,6 +67,21 @@ takes_sparse, on_dask, scales, repetition, contradictions, objective_sense
     metric: Any = None  # the parameter; models that learn a metric of their own do without
     _map: Learned | None = None
     _published: ClassVar[dict[str, Any]]
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if "fit" in vars(cls):
+            cls.fit = with_number_of_clusters(cls.fit)
+
+    def _validate_params(self) -> None:
+        """Check parameters; ``n_clusters="held-out"`` is allowed in every model that has it."""
+        if not asks_for_number(self):
+            return super()._validate_params()
+        self.__dict__["n_clusters"] = None
+        try:
+            return super()._validate_params()
+        finally:
+            self.__dict__["n_clusters"] = HELD_OUT
 
     @classmethod
     def as_published(cls, **changes: Any) -> Self:

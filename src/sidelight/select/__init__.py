@@ -1,7 +1,7 @@
 """Is it any good, which model, how many clusters? By statements that are held back from the fit."""
 
 from sidelight.select._calibration import ENOUGH, Calibration, Judged, fit_temperature
-from sidelight.select._compare import Compared, Comparison, compare
+from sidelight.select._compare import Compared, Comparison, compare, held_out_number
 from sidelight.select._folds import SideKFold, hold_out
 from sidelight.select._held_out import HeldOut, cross_validate_statements
 from sidelight.select._scores import Kept, StatementScores, statement_scores
@@ -19,6 +19,7 @@ __all__ = [
     "compare",
     "cross_validate_statements",
     "fit_temperature",
+    "held_out_number",
     "hold_out",
     "statement_scores",
 ]

@@ -491,3 +491,62 @@ def _reason(chosen: Entry, behind: dict[int, float], n_judged: int) -> str:
         f"{what}: it has the best score. {count} within one standard error, which {n_judged} "
         "statements cannot tell apart."
     )
+
+
+# The number of clusters alone
+
+
+def held_out_number(model: Any, X: Any, y: Any, side: SideInformation | None) -> tuple[int, str]:
+    """The number of clusters with which a model does best by statements held back.
+
+    Parameters
+    ----------
+    model : model
+        One of ours; its own ``n_clusters`` does not matter.
+    X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        The data.
+    y : array of shape (n_samples,) or None
+        Partial labels, joined to ``side``.
+    side : SideInformation or None
+        The statements.
+
+    Returns
+    -------
+    int, str
+        The number, from 2 or the labelled classes to 15 or ten more than the classes; and a
+        sentence about other numbers that the statements do not tell from it, or "".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sidelight import PCKMeans
+    >>> from sidelight.select import held_out_number
+    >>> from sidelight.side import sample_pairs
+    >>> truth = np.arange(90) % 3
+    >>> X = np.random.default_rng(0).normal(size=(90, 2)) + 9.0 * np.eye(3)[truth, :2]
+    >>> side = sample_pairs(truth, 60, random_state=0)
+    >>> held_out_number(PCKMeans(n_init=1, random_state=0), X, None, side)
+    (3, '')
+    """
+    side = all_statements(y, side)
+    n_classes = len(side.labelled_classes)
+    last = min(max(15, n_classes + 10), side.n_samples - 1)
+    numbers, _ = numbers_of_clusters(range(max(2, n_classes), last + 1), side, side.n_samples)
+    state = model.get_params(deep=False).get("random_state")
+    seed = draw_seed(0 if state is None else state)
+    plain = clone(model).set_params(random_state=seed)
+    run = _Run(X, side, 5, seed, None, None, None, None)
+    run.add([Candidate("", clone(plain).set_params(n_clusters=k), k, 0) for k in numbers])
+    done = [entry for entry in run.entries if entry.judgements is not None]
+    if not done:
+        raise SidelightError(f"no number of clusters could be judged ({run.entries[0].remark}).")
+    chosen, behind = choose(done)
+    ties = [e.n_clusters for e in done if behind[e.order] < TIE and e is not chosen]
+    if not ties:
+        return chosen.n_clusters, ""
+    told = ", ".join(map(str, sorted(ties)))
+    n_judged = sum(len(fold.statement) for fold in chosen.judged)
+    return chosen.n_clusters, (
+        f"{chosen.n_clusters} clusters do best by {n_judged} statements held back; they do not "
+        f"tell it from {told}. More statements would."
+    )
