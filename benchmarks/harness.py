@@ -61,6 +61,9 @@ COLUMNS = (
     "nmi_unannotated",
     "ari_unannotated",
     "kept",
+    "peer_ari",
+    "peer_kept",
+    "objective_ratio",
     "status",
 )
 

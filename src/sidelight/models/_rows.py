@@ -1,5 +1,6 @@
 """Models whose answer for a row follows from that row alone: arrays and Dask arrays, one way."""
 
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,7 +24,7 @@ def named(rows: Blocks, labels: Any, n_clusters: int, side: SideInformation) -> 
     return naming, rows.relabelled(labels, number)
 
 
-class RowModel(SideClusterer):
+class RowModel(SideClusterer, ABC):
     """A model that assigns new rows one by one, also where they are: on Dask."""
 
     on_dask = True
@@ -50,9 +51,9 @@ class RowModel(SideClusterer):
         check_is_fitted(self)
         return as_blocks(check_new_x(self, X))
 
+    @abstractmethod
     def _predict(self, rows: Blocks) -> NDArray[Any]:
         """The cluster of each row; a model has to write it."""
-        raise NotImplementedError
 
 
 class ProbableRowModel(RowModel):
@@ -76,9 +77,9 @@ class ProbableRowModel(RowModel):
             return self._lazily("predict_proba", X, np.float64, by_cluster=True)
         return self._predict_proba(self._new_rows(X))
 
+    @abstractmethod
     def _predict_proba(self, rows: Blocks) -> NDArray[np.float64]:
         """The probability of each cluster, (n, K); a model has to write it."""
-        raise NotImplementedError
 
 
 class RowMixture(ProbableRowModel):
@@ -100,6 +101,6 @@ class RowMixture(ProbableRowModel):
             return self._lazily("score_samples", X, np.float64)
         return self._score_samples(self._new_rows(X)) + self._log_stretch()
 
+    @abstractmethod
     def _score_samples(self, rows: Blocks) -> NDArray[np.float64]:
         """The log-density of each row; a model has to write it."""
-        raise NotImplementedError

@@ -3,6 +3,7 @@
 `predict` puts a new row where it raises the objective of the partition least.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
@@ -64,7 +65,7 @@ class Published(NamedTuple):
     n_iter: int
 
 
-class EntropyGraphModel(GraphModel):
+class EntropyGraphModel(GraphModel, ABC):
     """A model of low structural entropy. A subclass has the `ENTROPY_PARAMETERS`."""
 
     side_weight: float
@@ -101,15 +102,15 @@ class EntropyGraphModel(GraphModel):
         self._keep_rows(rows)
         return self._publish_found(found, side, seed)
 
+    @abstractmethod
     def _search(
         self, X: Any, rows: RowGraph, side: SideInformation, step: Callable[[], bool]
     ) -> Any:
         """State the problem and run the search."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _publish_found(self, found: Any, side: SideInformation, seed: int) -> Self:
         """Leave what was found."""
-        raise NotImplementedError
 
     def _strengths(self, rows: RowGraph) -> Strengths:
         """Similarities of any two rows, and the highest and lowest of all."""

@@ -151,15 +151,17 @@ class HMRFKMeans(CenterModel):
         metric: Any = None,
         random_state: Any = None,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(
+            n_clusters,
+            init=init,
+            n_init=n_init,
+            max_iter=max_iter,
+            metric=metric,
+            random_state=random_state,
+        )
         self.distortion = distortion
         self.side_weight = side_weight
         self.learn_metric = learn_metric
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.metric = metric
-        self.random_state = random_state
 
     def _penalty(self, given: Given) -> Field | Pairs:
         if isinstance(given.rows.block(0).X, CSRRows):

@@ -139,14 +139,16 @@ class MPCKMeans(CenterModel):
         metric: Any = None,
         random_state: Any = None,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(
+            n_clusters,
+            init=init,
+            n_init=n_init,
+            max_iter=max_iter,
+            metric=metric,
+            random_state=random_state,
+        )
         self.side_weight = side_weight
         self.per_cluster = per_cluster
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.metric = metric
-        self.random_state = random_state
 
     def _penalty(self, given: Given) -> Pairs:
         if isinstance(given.rows.block(0).X, CSRRows):
