@@ -99,6 +99,7 @@ def fit(
     time_limit: float | None = None,
     use_rep: str | None = None,
     pairs_key: str | None = None,
+    reading: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> "Answer":
     """Cluster a table with the help of statements.
@@ -148,6 +149,9 @@ def fit(
         What to cluster cells by (.h5ad): a key of ``obsm``, or "X".
     pairs_key : str, optional
         Key of ``uns`` with statements that an .h5ad file holds.
+    reading : dict, optional
+        How the file is read, where looking finds it wrong: ``sep``, ``decimal``, ``sheet`` as in
+        `sidelight.tables.read_table`.
     progress : object, optional
         Its method ``stage(description)`` is a context around each step, and the fit reports to it
         as to a callback of scikit-learn.
@@ -181,6 +185,7 @@ def fit(
     opened = _open(
         data, side, told, labels=labels, id=id, truth=truth, columns=columns, drop=drop,
         one_hot=one_hot, impute=impute, scale=scale, use_rep=use_rep, pairs_key=pairs_key,
+        reading=reading,
     )  # fmt: skip
     X, known, notes = opened.prepared.X, opened.known, list(opened.prepared.notes)
     comparison = None
@@ -241,13 +246,14 @@ def compare(
     seed: int = 0,
     use_rep: str | None = None,
     pairs_key: str | None = None,
+    reading: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> "Comparison":
     """Set models beside each other on a table, by statements that are held back.
 
     Parameters
     ----------
-    data, side, labels, id, columns, drop, one_hot, impute, scale, use_rep, pairs_key
+    data, side, labels, id, columns, drop, one_hot, impute, scale, use_rep, pairs_key, reading
         The table and what people know about it: see `fit`.
     models : "default" or a sequence of names, classes and estimators, default="default"
         Who takes part: see `sidelight.select.compare`.
@@ -282,7 +288,7 @@ def compare(
     told: Progress = _Nobody() if progress is None else progress
     opened = _open(
         data, side, told, labels=labels, id=id, columns=columns, drop=drop, one_hot=one_hot,
-        impute=impute, scale=scale, use_rep=use_rep, pairs_key=pairs_key,
+        impute=impute, scale=scale, use_rep=use_rep, pairs_key=pairs_key, reading=reading,
     )  # fmt: skip
     return _compared(
         opened.prepared.X, opened.known, told, models=models, n_clusters=n_clusters,
@@ -815,13 +821,14 @@ def _open(
     scale: str | None,
     use_rep: str | None,
     pairs_key: str | None,
+    reading: Mapping[str, Any] | None,
     **how: Any,
 ) -> _Opened:
     """Read a table, make a matrix of it, and collect the statements about its rows."""
     sources = list(_sources(side))
     with progress.stage("reading the table"):
         named = [name for name in (id, labels, truth) if name is not None]
-        table = as_table(data, text=named, use_rep=use_rep)
+        table = as_table(data, text=named, use_rep=use_rep, **(reading or {}))
         table.check_names(named)
         ids = table.ids(id)
         scale = scale or ("none" if _is_cells(table.path) else "standard")

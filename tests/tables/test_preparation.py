@@ -114,7 +114,7 @@ def test_columns_named_twice_are_used_once_and_those_aside_only_if_named():
 def test_scaling_is_scikit_learns_to_the_bit(scale, scaler):
     X = np.random.default_rng(0).normal(size=(50, 3)) * [1e-3, 1, 1e5] + [0, 1e6, 3]
     frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(constant=7.0)
-    found = prepare(frame, scale=scale)
+    found = prepare(frame, columns=list(frame), scale=scale)  # the constant one too
     assert_array_equal(found.X, scaler().fit_transform(np.ascontiguousarray(frame)))
     assert_array_equal(found.unscaled, frame.to_numpy())
 

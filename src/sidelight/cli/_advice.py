@@ -11,6 +11,8 @@ from sidelight.exceptions import (
 
 _COLUMNS = {
     "text": "Text: leave the column out (--drop), or give each value a column (--one-hot).",
+    "typo": "Not a number: correct the cell; the others of the column are numbers.",
+    "date": "Dates: leave the column out (--drop), or turn them into numbers such as years.",
     "empty": "Empty: leave the column out (--drop).",
     "missing": "Missing: fill in (--impute median), or leave the column out (--drop).",
     "infinite": "Infinite: correct the values.",

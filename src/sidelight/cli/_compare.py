@@ -4,9 +4,11 @@ from typing import Annotated
 
 import typer
 
+from sidelight._reading import refuse_missing
 from sidelight.cli._options import (
     Columns,
     Data,
+    Decimal,
     Drop,
     Id,
     Imputed,
@@ -15,9 +17,12 @@ from sidelight.cli._options import (
     PairsKey,
     Scaled,
     Seed,
+    Sep,
+    Sheet,
     Side,
     TimeLimit,
     UseRep,
+    reading,
 )
 from sidelight.exceptions import SidelightError
 
@@ -34,6 +39,9 @@ def compare(
     one_hot: OneHot = None,
     impute: Imputed = None,
     scale: Scaled = None,
+    sep: Sep = None,
+    decimal: Decimal = None,
+    sheet: Sheet = None,
     model: Annotated[
         list[str] | None,
         typer.Option(
@@ -61,6 +69,8 @@ def compare(
     is a tie. The last figure tells how good the choice is, by statements that neither the fits nor
     the choice have seen.
     """
+    for path in (data, *(side or ())):  # before anything heavy is imported
+        refuse_missing(path, SidelightError)
     from sidelight.cli._progress import Stages
     from sidelight.study import compare as study
 
@@ -83,6 +93,7 @@ def compare(
             seed=seed,
             use_rep=use_rep,
             pairs_key=pairs_key,
+            reading=reading(sep, decimal, sheet),
             progress=stages,
         )
     typer.echo(found.in_words())

@@ -7,9 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
+from sidelight._reading import refuse_missing
 from sidelight.cli._options import (
     Columns,
     Data,
+    Decimal,
     Drop,
     Id,
     Imputed,
@@ -20,9 +22,12 @@ from sidelight.cli._options import (
     PairsKey,
     Scaled,
     Seed,
+    Sep,
+    Sheet,
     Side,
     TimeLimit,
     UseRep,
+    reading,
 )
 from sidelight.exceptions import SidelightError
 
@@ -63,6 +68,9 @@ def fit(
     one_hot: OneHot = None,
     impute: Imputed = None,
     scale: Scaled = None,
+    sep: Sep = None,
+    decimal: Decimal = None,
+    sheet: Sheet = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -132,6 +140,8 @@ def fit(
     probably the name is right, judged by statements that were held back) and suspect (1 where a
     statement about the row is broken or probably wrong).
     """
+    for path in (data, *(side or ())):  # before anything heavy is imported
+        refuse_missing(path, SidelightError)
     from sidelight.cli._models import read_settings
     from sidelight.cli._progress import Stages
     from sidelight.study import fit as study
@@ -161,6 +171,7 @@ def fit(
             time_limit=time_limit,
             use_rep=use_rep,
             pairs_key=pairs_key,
+            reading=reading(sep, decimal, sheet),
             progress=stages,
         )
         with stages.stage(f"writing {out}"):

@@ -24,7 +24,9 @@ class Impute(StrEnum):
 
 Data = Annotated[
     Path,
-    typer.Argument(metavar="DATA", help="The table: .csv, .tsv, .parquet, .npz, .npy or .h5ad."),
+    typer.Argument(
+        metavar="DATA", help="The table: .csv, .tsv, .xlsx, .parquet, .npz, .npy or .h5ad."
+    ),
 ]
 Side = Annotated[
     list[Path] | None,
@@ -93,9 +95,26 @@ PairsKey = Annotated[
     str | None,
     typer.Option(metavar="KEY", help="Statements in the data (.h5ad): their key in uns."),
 ]
+Sep = Annotated[
+    str | None,
+    typer.Option(metavar="SIGN", help="Separator of a text table, if it is not found: , ; tab |"),
+]
+Decimal = Annotated[
+    str | None,
+    typer.Option(metavar="SIGN", help="Decimal sign of a text table, if it is not found: . or ,"),
+]
+Sheet = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Sheet of an Excel file; by default the first.")
+]
 TimeLimit = Annotated[
     float | None,
     typer.Option(
         metavar="SECONDS", min=0.0, help="After which a comparison begins no further fit."
     ),
 ]
+
+
+def reading(sep: str | None, decimal: str | None, sheet: str | None) -> dict[str, str]:
+    """How a file is read, as far as it is given."""
+    told = {"sep": sep, "decimal": decimal, "sheet": sheet}
+    return {name: value for name, value in told.items() if value is not None}

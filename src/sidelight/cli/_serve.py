@@ -7,13 +7,17 @@ import typer
 
 from sidelight.cli._options import (
     Columns,
+    Decimal,
     Drop,
     Id,
     Imputed,
     Labels,
     OneHot,
     Scaled,
+    Sep,
+    Sheet,
     Side,
+    reading,
 )
 from sidelight.exceptions import SidelightError
 
@@ -31,6 +35,9 @@ def serve(
     one_hot: OneHot = None,
     impute: Imputed = None,
     scale: Scaled = None,
+    sep: Sep = None,
+    decimal: Decimal = None,
+    sheet: Sheet = None,
     name: Annotated[str | None, typer.Option(metavar="TEXT", help="Name of the project.")] = None,
     data_root: Annotated[
         Path,
@@ -103,6 +110,7 @@ def serve(
         port=port,
         tell=typer.echo,
         opened=opened,
+        reading=reading(sep, decimal, sheet),
         **{key: value for key, value in how.items() if value},
     )
 

@@ -38,12 +38,6 @@ def check_header(path: Path, names: list[str]) -> None:
             f"the name {twice[0]!r} twice" if twice and twice[0] else "a column without a name"
         )
         raise DataError(f"{path} has {problem} in its first line; every column needs its own name.")
-    other = [mark for mark in ";\t," if mark in names[0]]
-    if len(names) == 1 and other:
-        raise DataError(
-            f"{path} seems to be separated by {other[0]!r}; "
-            "a .csv file has commas, a .tsv file has tabs."
-        )
 
 
 def numbered(count: int, name: str = "x") -> list[str]:

@@ -1,5 +1,6 @@
 """From the columns of a table to a matrix, and the same way again for rows to come."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -8,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sidelight.exceptions import DataError, UnusableColumnsError
-from sidelight.tables._columns import MISSING, Column, first_texts, listed
+from sidelight.tables._columns import MISSING, Column, first_texts, listed, to_numbers
 from sidelight.tables._table import Table, as_table
 
 Floats = NDArray[np.float64]
@@ -19,8 +20,16 @@ FILLS = ("median", "mean")
 _MAX_VALUES = 200
 # The limit of models, here before scaling, which would overflow or hide the row.
 _MAX_NUMBER = 1e130
+_SHOWN = 20  # problems that an error lists
+_FEW = 0.02  # the share of cells that may be typing errors in a column of numbers
+_DATE = re.compile(
+    r"\s*(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./-]\d{1,2}[./-](\d{4}|\d{2}))"
+    r"([T ]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?\s*"
+)
 _ADVICE = {
     "text": "Text: leave the column out (drop=), or give each value a column (one_hot=).",
+    "typo": "Not a number: correct the cell; the others of the column are numbers.",
+    "date": "Dates: leave the column out (drop=), or turn them into numbers such as years.",
     "ids": "Row ids: name the column with them (id=).",
     "empty": "Empty: leave the column out (drop=).",
     "missing": 'Missing: fill in (impute="median"), or leave the column out (drop=).',
@@ -240,6 +249,10 @@ def prepare(
         _check_choice("impute", impute, FILLS)
     columns, drop, aside, one_hot = map(_as_names, (columns, drop, aside, one_hot))
     used = _used_columns(table, columns, drop, [*aside, *one_hot])
+    # A column with one value says nothing; one that was asked for by name stays.
+    constant = [] if columns else [name for name in used if _is_constant(table.columns[name])]
+    if len(constant) < len(used):
+        used = [name for name in used if name not in constant]
     used += [name for name in one_hot if name not in used]
     table.check_names(used)
     if not used:
@@ -249,7 +262,10 @@ def prepare(
     unscaled = reader.matrix(plan)
     preparation = Preparation(plan, scale, *_fit_scale(unscaled, scale))
     X, names = preparation._scaled(unscaled), preparation.names
-    return Prepared(preparation, X, names, unscaled, _notes(table, preparation, impute))
+    notes = [*_notes(table, preparation, impute), *table.notes]
+    if constant and constant[0] not in used:
+        notes.append(f"Left out, because they have one value throughout: {listed(constant, 10)}.")
+    return Prepared(preparation, X, names, unscaled, notes)
 
 
 # The steps of prepare
@@ -273,6 +289,13 @@ def _used_columns(
         return [name for name in dict.fromkeys(columns) if name not in drop]
     left_out = {*drop, *aside, *table.aside}
     return [name for name in table.columns if name not in left_out]
+
+
+def _is_constant(cells: Column) -> bool:
+    """Whether a column of numbers without gaps has one value, in more than one row."""
+    if isinstance(cells, list) or len(cells) < 2:
+        return False
+    return bool((cells == cells[0]).all())
 
 
 def _fit_scale(X: Floats, scale: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -389,17 +412,25 @@ class _Reader:
         sentences = [s for kind, told in self.found.items() if kind != "ids" for s in told.values()]
         if not sentences:
             return
-        shown = "; ".join(sentences[:20])
-        more = f"; {len(sentences) - 20} more" if len(sentences) > 20 else ""
         problems = {kind: list(told) for kind, told in self.found.items() if told}
         raise UnusableColumnsError(
-            f"{self.table.path} cannot be used as it is. {shown}{more}.",
+            f"{self.table.path} cannot be used as it is.{_as_list(sentences)}",
             advice=" ".join(_ADVICE[kind] for kind in problems),
             problems=problems,
         )
 
     def _note_text(self, name: str, cells: Column) -> None:
         assert isinstance(cells, list)
+        typos = _typos(cells)
+        if typos.any():
+            wrong = listed([cells[k] for k in np.flatnonzero(typos)[:3]], 3, quote=True)
+            where = self._named(typos)
+            self.found["typo"][name] = f"{name!r} is not a number in row {where} ({wrong})"
+            return
+        if _are_dates(cells):
+            shown = listed(first_texts(cells), 2, quote=True)
+            self.found["date"][name] = f"{name!r} holds dates ({shown})"
+            return
         own = not self.has_ids and None not in cells and len(set(cells)) == self.table.n_rows
         shown = listed(first_texts(cells), 3, quote=True)
         self.found["text"][name] = (
@@ -410,6 +441,30 @@ class _Reader:
 
     def _named(self, wrong: NDArray[np.bool_]) -> str:
         return listed(self.rows[wrong], 5)
+
+
+def _as_list(sentences: Sequence[str]) -> str:
+    """A few problems as sentences, many as lines of their own."""
+    if len(sentences) <= 3:
+        return f" {'; '.join(sentences)}."
+    shown = "".join(f"\n  {sentence}" for sentence in sentences[:_SHOWN])
+    more = len(sentences) - _SHOWN
+    return shown + (f"\n  and {more} more columns" if more > 0 else "") + "\n"
+
+
+def _typos(cells: list[str | None]) -> NDArray[np.bool_]:
+    """The cells that are not numbers, if they are few among many numbers; else none."""
+    distinct = [cell for cell in dict.fromkeys(cells) if cell is not None]
+    wrong = {cell for cell in distinct if to_numbers([cell]) is None}
+    found = np.array([cell in wrong for cell in cells])
+    n_known = sum(cell is not None for cell in cells)
+    few = 0 < found.sum() <= max(1, _FEW * n_known) and len(wrong) <= 5
+    return found if few and n_known >= 3 else np.zeros(len(cells), dtype=bool)
+
+
+def _are_dates(cells: list[str | None]) -> bool:
+    known = [cell for cell in dict.fromkeys(cells) if cell is not None]
+    return bool(known) and all(map(_DATE.fullmatch, known))
 
 
 def _is_text(cells: Column) -> bool:

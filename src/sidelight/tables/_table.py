@@ -7,7 +7,6 @@ import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from operator import add
 from os import PathLike
 from pathlib import Path
@@ -30,13 +29,15 @@ from sidelight.tables._columns import (
     listed,
     written,
 )
+from sidelight.tables._dialect import DELIMITERS, Dialect, find_dialect
+from sidelight.tables._excel import read_excel
 from sidelight.tables._frames import read_frame
 from sidelight.tables._h5ad import read_h5ad, write_h5ad
 from sidelight.tables._parquet import import_arrow, read_arrow, read_parquet
-from sidelight.tables._text import DELIMITERS, filled_rows, read_text
+from sidelight.tables._text import body_rows, read_text
 
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
-_SUFFIXES = (*DELIMITERS, ".parquet", ".npy", ".npz", ".h5ad")
+_SUFFIXES = (*DELIMITERS, ".txt", ".xlsx", ".parquet", ".npy", ".npz", ".h5ad")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,6 +59,10 @@ class Table:
     typed : bool
         Whether a text is a text for certain, as in a data frame. In a file 3 is a number even in a
         column of texts.
+    dialect : Dialect, optional
+        How a text table is written; it is written back in the same way.
+    notes : tuple of str
+        What was found by looking at the file, in sentences.
 
     Examples
     --------
@@ -79,6 +84,8 @@ class Table:
     n_rows: int
     aside: tuple[str, ...] = ()
     typed: bool = False
+    dialect: Dialect | None = None
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Table({self.path.name}: {self.n_rows:,} rows; {', '.join(self.columns)})"
@@ -94,8 +101,13 @@ class Table:
 
         unknown = [name for name in names if name not in self.columns]
         if unknown:
-            near = get_close_matches(unknown[0], self.columns, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            # Upper case and blanks at the ends are what people miss first.
+            spelled = {name.strip().casefold(): name for name in self.columns}
+            near = get_close_matches(unknown[0].strip().casefold(), spelled, n=1)
+            several = [part.strip() for part in unknown[0].split(",")]
+            hint = f" Did you mean {spelled[near[0]]!r}?" if near else ""
+            if len(several) > 1 and all(part in self.columns for part in several):
+                hint = f" Name each column on its own: {', '.join(several)}."
             raise UnusableColumnsError(
                 f"{self.path} has no column {', '.join(map(repr, unknown))}.{hint} "
                 f"Its columns are {listed(list(self.columns), 30)}.",
@@ -197,6 +209,8 @@ class Table:
                 write_h5ad(self.path, more, temporary)
                 return
             delimiter = DELIMITERS[path.suffix.lower()]
+            if self.dialect is not None and path.suffix.lower() == ".csv":
+                delimiter = self.dialect.separator  # as the user's own programs expect it
             with open(temporary, "x", encoding="utf-8", newline="") as file:
                 writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
                 names = [*self.columns, *more]
@@ -205,8 +219,8 @@ class Table:
 
     def _rows(self, more: Mapping[str, Sequence[Any]], keep_formulas: bool) -> Iterator[list[Any]]:
         """The rows as they stand in a text file, the further columns last."""
-        if self.path.suffix.lower() in DELIMITERS:
-            rows: Iterator[list[Any]] = islice(filled_rows(self.path), 1, None)
+        if self.dialect is not None:
+            rows: Iterator[list[Any]] = body_rows(self.path, self.dialect)
         else:
             rows = map(list, zip(*map(written, self.columns.values()), strict=True))
         if more:
@@ -258,21 +272,38 @@ def check_output(path: Path, data: Path) -> None:
         import_arrow()
 
 
-def read_table(path: str | Path, *, text: Sequence[str] = (), use_rep: str | None = None) -> Table:
-    r"""Read a table: .csv, .tsv, .parquet (extra ``parquet``), .npy, .npz or .h5ad (extra ``bio``).
+def read_table(
+    path: str | Path,
+    *,
+    text: Sequence[str] = (),
+    use_rep: str | None = None,
+    sep: str | None = None,
+    decimal: str | None = None,
+    sheet: str | None = None,
+) -> Table:
+    r"""Read a table from a file: text, Excel, Parquet, .npy, .npz or .h5ad.
 
     Parameters
     ----------
     path : str or path
-        A text table has column names in its first line. An .npy file holds one array of rows and
-        columns; an .npz file holds ``X``, and may hold ``y``, ``class_names`` and
-        ``feature_names`` as `load` takes them. An .h5ad file holds cells: their names in a column
-        ``obs_names``, the columns of ``obs``, and those of ``use_rep``, which are the data.
+        A text table (.csv, .tsv, .txt) has column names in its first line, unless that holds
+        numbers; its separator and its decimal and thousands signs are found by looking. An .xlsx
+        file (extra ``excel``) has them in the first row of a sheet. Parquet needs the extra
+        ``parquet``. An .npy file holds one array of rows and columns; an .npz file holds ``X``,
+        and may hold ``y``, ``class_names`` and ``feature_names`` as `load` takes them. An .h5ad
+        file (extra ``bio``) holds cells: their names in a column ``obs_names``, the columns of
+        ``obs``, and those of ``use_rep``, which are the data.
     text : sequence of str
         Columns of a text table that are kept as texts whatever they look like: ids and classes.
     use_rep : str, optional
         The key of ``obsm`` in an .h5ad file to take as data, or "X" for its matrix; by default
         "X_pca".
+    sep : {",", ";", "tab", "|"}, optional
+        The separator of a text table, if looking finds the wrong one.
+    decimal : {".", ","}, optional
+        The decimal sign of a text table, likewise.
+    sheet : str, optional
+        The sheet of an Excel file; by default its first.
 
     Returns
     -------
@@ -293,8 +324,18 @@ def read_table(path: str | Path, *, text: Sequence[str] = (), use_rep: str | Non
     refuse_missing(path, DataError)
     if use_rep is not None and suffix != ".h5ad":
         raise DataError(f"{path}: representations (use_rep) are for .h5ad files; leave it out.")
-    if suffix in DELIMITERS:
-        contents = read_text(path, text)
+    is_text = suffix in (*DELIMITERS, ".txt")
+    if (sep or decimal) and not is_text:
+        raise DataError(f"{path}: a separator and a decimal sign are for text tables.")
+    if sheet and suffix != ".xlsx":
+        raise DataError(f"{path}: sheets are for Excel files (.xlsx); leave the sheet out.")
+    dialect: Dialect | None = None
+    notes: tuple[str, ...] = ()
+    if is_text:
+        dialect = find_dialect(path, separator=sep, decimal=decimal)
+        contents, notes = read_text(path, text, dialect), dialect.notes
+    elif suffix == ".xlsx":
+        contents, notes = read_excel(path, sheet)
     elif suffix == ".h5ad":
         contents = read_h5ad(path, use_rep or "X_pca")
     elif suffix == ".parquet":
@@ -303,18 +344,18 @@ def read_table(path: str | Path, *, text: Sequence[str] = (), use_rep: str | Non
         contents = read_arrays(path)
     if contents.n_rows == 0:
         raise DataError(f"{path} has column names and no rows.")
-    return Table(path, *contents)
+    return Table(path, *contents, dialect=dialect, notes=notes)
 
 
-def as_table(data: Any, *, text: Sequence[str] = (), use_rep: str | None = None) -> Table:
+def as_table(data: Any, **how: Any) -> Table:
     """A table from whatever holds one: a file, a data frame, or a `Table` already.
 
     Parameters
     ----------
     data : path, data frame or Table
         A file as `read_table` reads it, or a data frame of pandas, polars or pyarrow.
-    text, use_rep
-        Passed to `read_table`; a data frame knows what is a text.
+    **how
+        Passed to `read_table` for a file; a data frame knows what is a text.
 
     Returns
     -------
@@ -329,5 +370,5 @@ def as_table(data: Any, *, text: Sequence[str] = (), use_rep: str | None = None)
     if isinstance(data, Table):
         return data
     if isinstance(data, (str, PathLike)):
-        return read_table(Path(data), text=text, use_rep=use_rep)
+        return read_table(Path(data), **how)
     return Table(Path("table"), *read_frame(data), typed=True)

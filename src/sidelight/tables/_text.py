@@ -11,18 +11,26 @@ import numpy as np
 from sidelight._formulas import unquoted
 from sidelight._reading import long_cells, refuse_encoding
 from sidelight.exceptions import DataError
-from sidelight.tables._columns import MISSING, Column, Contents, check_header, listed, to_numbers
+from sidelight.tables._columns import (
+    MISSING,
+    Column,
+    Contents,
+    check_header,
+    listed,
+    numbered,
+    to_numbers,
+)
+from sidelight.tables._dialect import Dialect
 
 # Read in pieces: a million lines of cells as texts would take gigabytes before they are numbers.
 _PIECE = 50_000
-DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 
-def filled_rows(path: Path) -> Iterator[list[str]]:
-    """The lines of a text table that hold anything, the column names first."""
+def filled_rows(path: Path, dialect: Dialect) -> Iterator[list[str]]:
+    """The lines of a text table that hold anything, the column names first if there are any."""
     try:
         with long_cells(), open(path, encoding="utf-8-sig", newline="") as file:
-            rows = csv.reader(file, delimiter=DELIMITERS[path.suffix.lower()], strict=True)
+            rows = csv.reader(file, delimiter=dialect.separator, strict=True)
             while piece := list(islice(rows, _PIECE)):
                 yield from compress(piece, map(str.strip, map("".join, piece)))
     except UnicodeDecodeError as error:
@@ -31,12 +39,19 @@ def filled_rows(path: Path) -> Iterator[list[str]]:
         raise DataError(f"{path}: {error}; a cell with a quote in it is put in quotes.") from None
 
 
-def read_text(path: Path, text: Sequence[str]) -> Contents:
-    names = [unquoted(name.strip()) for name in next(filled_rows(path), [])]
+def body_rows(path: Path, dialect: Dialect) -> Iterator[list[str]]:
+    """The lines below the column names."""
+    return islice(filled_rows(path, dialect), int(dialect.header), None)
+
+
+def read_text(path: Path, text: Sequence[str], dialect: Dialect) -> Contents:
+    """The columns of a text table."""
+    first = next(filled_rows(path, dialect), [])
+    names = [unquoted(name.strip()) for name in first] if dialect.header else numbered(len(first))
     check_header(path, names)
     as_text = set(text)
     while True:
-        columns, n_rows = _read_pieces(path, names, as_text, named=text)
+        columns, n_rows = _read_pieces(path, names, as_text, named=text, dialect=dialect)
         # Numbers in one piece and texts in another: once more, all of it as text.
         mixed = {name for name, pieces in columns.items() if len(set(map(type, pieces))) > 1}
         if not mixed:
@@ -52,13 +67,13 @@ def read_text(path: Path, text: Sequence[str]) -> Contents:
 
 
 def _read_pieces(
-    path: Path, names: list[str], as_text: set[str], *, named: Sequence[str]
+    path: Path, names: list[str], as_text: set[str], *, named: Sequence[str], dialect: Dialect
 ) -> tuple[dict[str, list[Any]], int]:
     """For each column its pieces, numbers or texts, and the number of rows."""
     width, n_rows = len(names), 0
     columns: dict[str, list[Any]] = {name: [] for name in names}
     seen: dict[str, str] = {}  # one object for each distinct text
-    rows = islice(filled_rows(path), 1, None)
+    rows = body_rows(path, dialect)
     while piece := list(islice(rows, _PIECE)):
         lengths = np.fromiter(map(len, piece), dtype=np.int64, count=len(piece))
         wrong = n_rows + 1 + np.flatnonzero(lengths != width)
@@ -71,7 +86,7 @@ def _read_pieces(
         flat = list(chain.from_iterable(piece))
         for k, name in enumerate(names):
             cells = flat[k::width]
-            numbers = None if name in as_text else to_numbers(cells)
+            numbers = None if name in as_text else to_numbers(dialect.plain(cells))
             if numbers is None:
                 # In a column of names "NA" may be one; in a column of measurements it is a gap.
                 gaps = MISSING[:1] if name in named else MISSING

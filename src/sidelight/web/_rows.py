@@ -19,9 +19,11 @@ PREVIEW = 8  # rows of an import that are shown before anything is written
 _HOW = ("columns", "drop", "one_hot", "impute", "scale")  # what `prepare` is told
 
 
-def preview(path: Path, *, id: str | None = None, **how: Any) -> dict[str, Any]:
+def preview(
+    path: Path, *, id: str | None = None, reading: Mapping[str, str] | None = None, **how: Any
+) -> dict[str, Any]:
     """What a table holds and what stands in the way of it, before anything is written."""
-    table = read_table(path, text=[id] if id else [])
+    table = read_table(path, text=[id] if id else [], **(reading or {}))
     problems, notes = [], []
     try:
         ids = table.ids(id)
@@ -46,6 +48,7 @@ def import_table(
     id: str | None = None,
     show: Sequence[str] = (),
     source: str | None = None,
+    reading: Mapping[str, str] | None = None,
     **how: Any,
 ) -> dict[str, Any]:
     """Read a table and put what the workbench needs of it into a folder.
@@ -53,7 +56,7 @@ def import_table(
     Returns the config of the project: files by name, the preparation, notes. Nothing is left if the
     table cannot be used.
     """
-    table = read_table(path, text=[id] if id else [])
+    table = read_table(path, text=[id] if id else [], **(reading or {}))
     table.check_names([*show, *([id] if id else [])])
     ids = table.ids(id)
     prepared = prepare(table, aside=[id] if id else [], ids=ids, **_told(how))

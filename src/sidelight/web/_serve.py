@@ -121,10 +121,12 @@ def open_table(
 ) -> int:
     """The project of a table: the one with the same contents, else a new one."""
     from sidelight import study
+    from sidelight.tables import as_table
     from sidelight.web._rows import import_table
 
     drop = [*how.pop("drop", ()), *([labels] if labels else [])]
     config = import_table(bench.folder, table, id=id, drop=drop, source=str(table), **how)
+    read = as_table(table, text=[id] if id else [], **(how.get("reading") or {}))
     for project in bench.store.projects():
         same = project.config["files"]["rows"] == config["files"]["rows"]
         if same and project.config["how"] == config["how"]:
@@ -132,7 +134,7 @@ def open_table(
             return project.id
     n_rows = config.pop("n_rows")
     # Statements first: a file that cannot be read leaves no project behind.
-    said = study.gather(list(side), table, id=id, labels=labels)
+    said = study.gather(list(side), read, id=id, labels=labels)
     project = bench.store.create_project(
         name or table.stem, n_rows=n_rows, data_hash=config["files"]["X"], config=config
     )
