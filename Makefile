@@ -5,10 +5,10 @@ BIN    := $(VENV)/bin
 OUT    ?= demo-output
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-postgres test-slow fuzz check format clean bench bench-full reproduce docs
+.PHONY: help demo serve test test-postgres test-slow fuzz check format clean bench bench-full bench-queries reproduce docs
 
 help: ## list the targets
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -82,6 +82,11 @@ bench: $(VENV)/.installed-bench ## sidelight beside its peers, minutes: BENCH=si
 
 bench-full: $(VENV)/.installed-bench ## every benchmark at every size, up to a million rows: hours
 	@$(BIN)/python -m benchmarks
+
+bench-queries: SEEDS ?= 5
+bench-queries: $(VENV)/.installed-bench ## clusters after so many answers, all strategies, on the tables beside the project: hours
+	@$(BIN)/python -m benchmarks.queries --seeds $(SEEDS)
+	@$(BIN)/python -m benchmarks.query_pictures
 
 # The papers' data sets lie beside the project, if they are on this machine at all.
 reproduce: export SIDELIGHT_DATA ?= $(abspath $(wildcard ../shared/data))

@@ -20,11 +20,11 @@ from sidelight.query._choose import expected_error
 from sidelight.query._committee import Committee, bare, start, told, whole
 from sidelight.query._display import Shown, show
 from sidelight.query._log import Names, facts_of_answer, facts_of_side, side_of
-from sidelight.query._people import accuracy_interval, check_annotators
+from sidelight.query._people import accuracy_interval, check_annotators, looks_like_guessing
 from sidelight.query._pick import Picker
 from sidelight.query._questions import Answer, Question, QuestionError, check_value, question_id
 from sidelight.query._refit import EVERY, is_better, learn_graph, refit
-from sidelight.query._stopping import Interval, Stopping, audit_accuracy, in_words
+from sidelight.query._stopping import Interval, Stopping, audit_accuracy, in_words, trust
 from sidelight.query._structure import Ints, Structure, build_structure
 from sidelight.results import data_key
 from sidelight.side import SideInformation
@@ -34,6 +34,8 @@ DEFAULT_REFIT = "DiscriminativeClustering"
 # True error over the chains' own estimate: see `expected_error`.
 TOO_SURE = (3.0, 1.5, 6.0)
 FORMAT = 1
+# See `Asker.trusted`.
+LEAST_TRUST, ENOUGH_TRUST = 0.5, 0.8
 
 
 class Asker:
@@ -113,7 +115,7 @@ class Asker:
         self.answers: tuple[Answer, ...] = ()
         self._states: tuple[_State, ...] = ()
         self._state = _first_state(structure, self._given, self._people, self.seed)
-        self._origin = self._state
+        self._origin = _Origin(self._state)
 
     _saved: tuple[str, ...] = ("annotators", "kinds", "audit", "refit")
 
@@ -226,7 +228,7 @@ class Asker:
             )
         kept = at // EVERY  # checkpoints lie before answers 25, 50, ...
         asker = self._copy(self.answers[: kept * EVERY], self._states[:kept])
-        state = self._states[kept - 1] if kept else self._origin
+        state = self._states[kept - 1] if kept else self._origin.state
         asker._state = state._replace(committee=whole(state.committee)) if kept else state
         rest = (*self.answers[kept * EVERY : at], *self.answers[at + 1 :])
         for answer in rest:
@@ -242,7 +244,9 @@ class Asker:
 
     @cached_property
     def labels(self) -> Ints:
-        """The cluster of each row."""
+        """The cluster of each row; that of the start while answers are not `trusted`."""
+        if not self.trusted:
+            return self._first_labels
         own = self.own_labels
         fit = self._state.fit
         if fit is not None and is_better(self._state.committee, own, fit.labels):
@@ -253,6 +257,28 @@ class Asker:
     def own_labels(self) -> Ints:
         """The cluster of each row by the asker's chains alone, without the refit."""
         return rows_of(self._state.committee, self._shown.clusters)
+
+    @cached_property
+    def trusted(self) -> bool:
+        """Whether the answers are taken to be better than guesses, by the audit.
+
+        Annotators who are nearly always wrong are found by audit answers that speak against the
+        data. Those who guess
+        also have a low estimated accuracy; then audits are three times as frequent, and they have
+        to speak for the answers.
+        """
+        if not any(answer.question.audit for answer in self.answers):
+            return True
+        if trust(self.answers, self._first_labels, prior=2.0) < LEAST_TRUST:
+            return False
+        if not looks_like_guessing(self._state.committee):
+            return True
+        return trust(self.answers, self.own_labels, prior=0.0) > ENOUGH_TRUST
+
+    @property
+    def _first_labels(self) -> Ints:
+        """The partition before the first answer."""
+        return self._origin.own_labels
 
     @cached_property
     def undecided(self) -> NDArray[np.bool_]:
@@ -316,7 +342,7 @@ class Asker:
         worth = float(np.mean(some) * 10) if some else 0.0
         accuracy, n_audit = audit_accuracy(self.answers, self.labels)
         share = worth / pairs
-        words = in_words(worth, share, accuracy, n_audit)
+        words = in_words(worth, share, accuracy, n_audit, self.trusted)
         return Stopping(worth, share, accuracy, n_audit, words)
 
     @cached_property
@@ -428,6 +454,18 @@ class Asker:
         used = [answer for answer in answers if not answer.question.audit]
         side = self._given + side_of(used, self.n_samples, self._given.index, names)
         return _Fit(self._refit, X, side, own, self.seed)
+
+
+class _Origin:
+    """The state before the first answer, and its partition when somebody looks at it."""
+
+    def __init__(self, state: "_State") -> None:
+        self.state = state
+
+    @cached_property
+    def own_labels(self) -> Ints:
+        committee = self.state.committee
+        return np.asarray(rows_of(committee, show(committee).clusters))
 
 
 class _Fit:

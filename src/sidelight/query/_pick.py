@@ -17,7 +17,7 @@ from sidelight.query._choose import (
 from sidelight.query._committee import Committee
 from sidelight.query._display import consensus, shares
 from sidelight.query._log import Names
-from sidelight.query._people import Person, drawn_accuracy
+from sidelight.query._people import Person, drawn_accuracy, looks_like_guessing
 from sidelight.query._questions import Answer, Question, question_id
 from sidelight.query._structure import Floats, Ints
 from sidelight.side import SideInformation
@@ -76,7 +76,7 @@ class Picker:
 
     def _next(self, slot: int) -> Question | None:
         rng = np.random.default_rng([self.seed, slot, 2])
-        if "pair" in self.kinds and rng.random() < self.audit:
+        if "pair" in self.kinds and rng.random() < self._audit_share:
             question = self._audit_question(slot, rng)
             if question is not None:
                 return question
@@ -90,6 +90,13 @@ class Picker:
             if best is None or worth > best[0]:
                 best = worth, draft, person
         return None if best is None else self._named(best[1], best[2].name, slot)
+
+    @cached_property
+    def _audit_share(self) -> float:
+        """Three times as many audits where answers look like guesses, to find out."""
+        if self.audit and looks_like_guessing(self.committee):
+            return min(3.0 * self.audit, max(self.audit, 0.5))
+        return self.audit
 
     def _accuracy(self, person: Person, rng: np.random.Generator) -> float:
         """As estimated for the only annotator; drawn where there is a choice of people."""
