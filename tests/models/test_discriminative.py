@@ -191,7 +191,9 @@ def test_a_poor_annotator_is_found_out():
     assert model.statement_error_.shape == (120,)
     assert model.statement_error_[wrong].mean() > 0.6 > 0.3 > model.statement_error_[~wrong].mean()
     rest = np.setdiff1d(np.arange(len(y)), side.statements.i)
-    assert adjusted_rand_score(y[rest], model.labels_[rest]) > 0.8
+    believer = DiscriminativeClustering(3, accuracy=0.9, random_state=0).fit(X, side=side)
+    told, found = (adjusted_rand_score(y[rest], m.labels_[rest]) for m in (believer, model))
+    assert found > told + 0.05
 
 
 def test_statements_without_annotator_are_one_annotator_more():
@@ -292,5 +294,8 @@ def test_rows_on_dask_give_the_same_clusters():
     there = DiscriminativeClustering(3, random_state=0).fit(lazy, partial)
     assert_array_equal(np.asarray(there.labels_), here.labels_)
     assert_array_equal(there.predict(lazy).compute(), here.labels_)
-    assert_allclose(there.predict_proba(lazy).compute(), here.predict_proba(X), atol=1e-8)
-    assert_allclose(there.statement_error_, here.statement_error_, atol=1e-8)
+    # Sums over such small chunks round differently, and a descent ends where J falls by less than
+    # 1e-9: J agrees to that; memberships, which J hardly feels at its lowest point, to its root.
+    assert_allclose(there.objective_, here.objective_, rtol=1e-9)
+    assert_allclose(there.predict_proba(lazy).compute(), here.predict_proba(X), atol=3e-5)
+    assert_allclose(there.statement_error_, here.statement_error_, atol=3e-5)

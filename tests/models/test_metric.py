@@ -10,9 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sidelight import PartitionLevelKMeans, SideInformation, StatementMetric
-from sidelight.blocks import as_blocks
 from sidelight.exceptions import DataError
-from sidelight.models._metric import learn_metric
 
 
 @parametrize_with_checks([StatementMetric()])
@@ -119,16 +117,3 @@ def test_a_pipeline_hands_statements_to_metric_and_model():
     plain = PartitionLevelKMeans(2, random_state=0).fit(X, side=side).labels_
     assert with_metric > 0.9 > 0.5 > adjusted_rand_score(y[80:], plain[80:])
     assert pipeline[:-1].get_feature_names_out()[0] == "statementmetric0"
-
-
-def test_groups_that_are_guessed_count_as_much_as_stated_ones():
-    X, y = table(400)
-    stated, guess = (
-        np.where(np.arange(400) < 60, y, -1),
-        np.random.default_rng(0).integers(3, size=400),
-    )
-    found = learn_metric(as_blocks(X), [stated], guess)
-    assert_allclose(found.freedom, 57 + 57)
-    none = learn_metric(as_blocks(X), [], guess)
-    assert_allclose(none.freedom, 10)  # 2 d
-    assert_allclose(none(X), (X - X.mean(axis=0)) @ none.matrix)

@@ -125,9 +125,11 @@ class DiscriminativeClustering(SideClusterer):
     speak. With one annotator ``statement_error_`` comes from classifiers that have seen the
     statement, which are too ready to believe it, and the accuracy is the 0.9 that is assumed.
 
-    Measured and left out: C that grows as rows become fewer (up to -.04 ARI), the mean of log p,
-    the members of both rounds together, a second round whose metric knows only what the first found
-    (a direction in which clusters hardly differ then hides all others).
+    Measured and left out: C that grows as rows become fewer (up to -.04 ARI), the mean of log p, a
+    second round whose metric also learns from the rows of which the first is sure (2 % labels
+    -.002 ± .009, 10 % +.002 ± .003, 10 % of them wrong +.006 ± .004, half of the classes
+    +.003 ± .016, n/5 pairs -.010 ± .015, n pairs -.005 ± .008, on 8 to 24 tables; half as much
+    time again).
 
     Examples
     --------
@@ -284,11 +286,10 @@ class DiscriminativeClustering(SideClusterer):
             metric = learn(rates.trusted(who))
         init = None if self.init is None else self._start(sample, chosen, n)
         error = rates.of(side.statements, who, K)
-        fit = fit_in_full(
-            problem, metric, error[inside], rates.trusted(problem.annotator), init, task.step
-        )
-        self._metric, self._committee = fit.metric, fit.committee
-        return _Run(rates, wrong, fit.memberships if chosen is None else None, K)
+        trusted = rates.trusted(problem.annotator)
+        self._metric = metric
+        self._committee, P = fit_in_full(problem, metric, error[inside], trusted, init, task.step)
+        return _Run(rates, wrong, P if chosen is None else None, K)
 
     def _mapped(self, X: Any) -> Any:
         """Rows in the learned metric."""
