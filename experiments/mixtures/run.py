@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import multivariate_normal
 from sklearn.covariance import LedoitWolf
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
@@ -133,9 +132,16 @@ def _held_out(cell: Cell, X: Any, y: Any) -> Mapping[str, float]:
             ("ours", model.means_[place], model.covariances_[place]),
             ("ledoit-wolf", theirs.location_, theirs.covariance_),
         ):
-            law = multivariate_normal(mean, covariance, allow_singular=True)
-            found[who] += float(law.logpdf(rows).sum()) / len(T)
+            found[who] += _log_density(rows, mean, covariance) / len(T)
     return {**found, "difference": found["ours"] - found["ledoit-wolf"]}
+
+
+def _log_density(rows: Any, mean: Any, covariance: Any) -> float:
+    """The summed log density of rows; the same tiny lift for all, where a class has equal rows."""
+    factor = np.linalg.cholesky(covariance + 1e-9 * np.eye(len(mean)))
+    away = np.linalg.solve(factor, (rows - mean).T)
+    constant = len(mean) * np.log(2 * np.pi) + 2 * np.log(np.diagonal(factor)).sum()
+    return float(-0.5 * ((away**2).sum() + len(rows) * constant))
 
 
 # Which cells, and how they are shown
