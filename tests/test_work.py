@@ -50,6 +50,7 @@ MODELS = {
     "PropagatedSymmetricNMF": {"n_clusters": K, "n_init": 1},
     "SelfSupervisedNMF": {"n_clusters": K, "n_rounds": 1},
     "LabelPropagationNMF": {"n_clusters": K, "n_init": 1},
+    "ConstrainedMeanShift": {},
     "MarkovAggregation": {"n_clusters": K, "n_init": 1},
 }
 DRAWS = {"labels": sample_labels, "pairs": sample_pairs, "cannot-links": sample_pairs}
@@ -58,6 +59,7 @@ SIZES = {
     **dict.fromkeys(["PartitionLevelKMeans", "SeededKMeans", "ConstrainedKMeans"], 20_000),
     **dict.fromkeys(["PCKMeans", "COPKMeans", "LCVQE", "CVQE"], 20_000),
     **dict.fromkeys(["BayesianMixture", "MarkovAggregation"], 500),
+    "ConstrainedMeanShift": 100,
 }
 SAID = {
     "PartitionLevelKMeans": ("labels", "cannot-links"),

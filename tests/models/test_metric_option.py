@@ -30,6 +30,7 @@ WITH_METRIC = [
     name for name in models.model_names() if "metric" in getattr(models, name)().get_params()
 ]
 QUICK = {"AnnotatedGaussianMixture": {"n_init": 2, "n_generations": 1}}
+FIND_K_ALWAYS = {"ConstrainedMeanShift"}
 ON = [
     PartitionLevelKMeans(3, metric="statements"),
     PCKMeans(3, metric="statements"),
@@ -53,7 +54,8 @@ def hidden():
 
 
 def model_of(name, **parameters):
-    return getattr(models, name)(3, random_state=0, **QUICK.get(name, {}), **parameters)
+    number = () if name in FIND_K_ALWAYS else (3,)
+    return getattr(models, name)(*number, random_state=0, **QUICK.get(name, {}), **parameters)
 
 
 @pytest.mark.parametrize("name", WITH_METRIC)

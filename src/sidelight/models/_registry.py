@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from sidelight.models._mixtures.partial_label import (
         PartialLabelGaussianMixture as PartialLabelGaussianMixture,
     )
+    from sidelight.models._shift.constrained import ConstrainedMeanShift as ConstrainedMeanShift
 
 # In the order in which lists show them: by name.
 HOMES = {
@@ -72,6 +73,7 @@ HOMES = {
     "CVQE": "_kmeans.vqe",
     "ConsensusKMeans": "_kmeans.consensus",
     "ConstrainedKMeans": "_kmeans.seeded",
+    "ConstrainedMeanShift": "_shift.constrained",
     "ConstrainedSpectral": "_graph.constrained",
     "ConstraintPropagation": "_graph.propagation",
     "CrossEntropyClustering": "_mixtures.cross_entropy",

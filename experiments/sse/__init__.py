@@ -1,0 +1,1 @@
+"""Structural entropy with constraints, and the methods that it is compared with."""

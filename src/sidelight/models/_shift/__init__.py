@@ -1,0 +1,1 @@
+"""Mean shift: rows that climb to the modes of their density."""

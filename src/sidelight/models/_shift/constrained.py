@@ -1,0 +1,414 @@
+"""Constrained mean shift.   M. Schier, C. Reinders and B. Rosenhahn, "Constrained mean shift
+clustering", SDM 2022 (CMS).
+
+    modes t_i from x_i;   k_ij = exp(-|t_i - x_j|² / h²), zero below .2
+    b_ij = prod over cannot-links (a, b), both ways, of
+           1 - exp(-|t_i - t_a|² / r²) exp(-|t_j - t_b|² / r²),   r = min(h, c |t_a - t_b|)
+    t_i := sum_j k_ij b_ij x_j / sum_j k_ij b_ij,   h from the smallest to the largest distance
+
+Rows whose last modes are joined by kernels above .99 and b above .1 are a cluster.
+
+Paper   Here                     Paper   Here
+h       bandwidth, n_steps       c       constraint_scale
+
+Choices of ours: modes that have met are one, up to 1e-6 of h, and cannot-links between the same two
+modes are one, that of the largest weight: else a hundred of them, each of which leaves 98 % of the
+kernel inside a cluster, tear it apart. A statement's weight is a power of its factor. Above 5,000
+rows, rows without statements are stood for by 2,000 centres of k-means. The published settings and
+scaling are not known.
+"""
+
+import warnings
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial.distance import cdist
+from sklearn.callback import with_callbacks
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from sidelight._kernels.mean_shift import block_pairs, shift
+from sidelight._validation import Integral, Interval, Real, StrOptions, check_new_x, prepare
+from sidelight.exceptions import DataError, SideInformationError
+from sidelight.graph import query_neighbors
+from sidelight.models._base import SideClusterer
+from sidelight.models._fitting import Task
+from sidelight.models._metric import METRIC
+from sidelight.models._naming import named_labels
+from sidelight.models._registry import find_model
+from sidelight.side import CANNOT, SideInformation
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+MOST_POINTS = 5_000  # rows, or annotated rows and centres, that shift: arrays are points x points
+MOST_PAIRS = 1_000_000  # cannot-links of rows, with what follows from them
+_CENTERS = 2_000  # that stand for rows without statements, where there are too many
+_SAMPLE = 20_000  # rows from which these are found
+_SAME = 1e-6  # of the bandwidth: modes that are nearer are one
+
+
+class ConstrainedMeanShift(SideClusterer):
+    """Rows climb to the modes of an ever smoother density; cannot-links keep modes apart.
+
+    The bandwidth grows until all rows would be one cluster, so the number of clusters comes from
+    the cannot-links alone, stated or following from labels and must-links: classes that none of
+    them touches vanish. With ``bandwidth`` it stops earlier.
+
+    Parameters
+    ----------
+    bandwidth : float or "schedule", default="schedule"
+        The last bandwidth; "schedule" is the largest distance of two rows. The first is the
+        smallest distance, or the last one if that is smaller.
+    n_steps : int, default=80
+        In how many steps the bandwidth grows.
+    constraint_scale : float, default=0.5
+        How far around the two modes of a cannot-link others are kept apart, as a share of their
+        distance; the paper's c.
+    truncation : float, default=0.2
+        Kernels below this are zero.
+    merge_kernel : float, default=0.99
+        Modes are one cluster if their kernel is above this …
+    merge_block : float, default=0.1
+        … and cannot-links leave more than this of it.
+    metric : {"statements"} or StatementMetric, optional
+        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
+        unless these are too few. "statements" is one with its defaults.
+    random_state : int, Generator or RandomState, optional
+        Source of the centres that stand for rows, above 5,000 of these.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row.
+    cluster_names_ : ndarray of shape (n_clusters_,)
+        Names of the clusters: the given classes first, in sorted order, then new names.
+    n_clusters_ : int
+        The number of clusters.
+    modes_ : ndarray of shape (n_points, n_features)
+        Where each row ended, or each annotated row and centre above 5,000 rows.
+    bandwidth_ : float
+        The last bandwidth.
+    objective_ : float
+        The mean squared distance of a row and its mode.
+    history_ : ndarray of shape (1,)
+        The same.
+    n_iter_ : int
+        The number of steps.
+    result_ : ClusterResult
+        All of this, with the broken statements and where it came from.
+
+    Notes
+    -----
+    Without cannot-links there is one cluster, and ``result_.provenance["advice"]`` says so.
+    Must-links act only through the cannot-links that follow from them.
+
+    A step takes points² columns, and less when modes have met. Our implementation; settings and
+    scaling of the published figures are not known.
+
+    References
+    ----------
+    M. Schier, C. Reinders and B. Rosenhahn. Constrained mean shift clustering. SDM 2022, 235-243.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sidelight import ConstrainedMeanShift, SideInformation
+    >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2], [9.0], [9.1], [9.2]])
+    >>> side = SideInformation.from_pairs(cannot=[(0, 3), (4, 7)], n_samples=9)
+    >>> ConstrainedMeanShift().fit_predict(X, side=side).tolist()
+    [0, 0, 0, 1, 1, 1, 2, 2, 2]
+
+    Without statements all rows are one cluster, unless the bandwidth stops before:
+
+    >>> ConstrainedMeanShift().fit_predict(X).tolist()
+    [0, 0, 0, 0, 0, 0, 0, 0, 0]
+    >>> ConstrainedMeanShift(bandwidth=2.0).fit_predict(X).tolist()
+    [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    """
+
+    accepts = ("must", "cannot", "label", "not_label")
+    finds_k = True
+    weight_unit = "powers of a factor that keeps modes apart"
+    scales = "A step takes n² d, up to 5,000 rows; more are stood for by 2,000 centres."
+    repetition = "ignored"
+    contradictions = "tolerated"
+    objective_sense = "min"
+    _published: ClassVar[dict[str, Any]] = {}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"schedule"})],
+        "n_steps": [Interval(Integral, 1, None, closed="left")],
+        "constraint_scale": [Interval(Real, 0, None, closed="neither")],
+        "truncation": [Interval(Real, 0, 1, closed="left")],
+        "merge_kernel": [Interval(Real, 0, 1, closed="neither")],
+        "merge_block": [Interval(Real, 0, 1, closed="left")],
+        "metric": METRIC,
+        "random_state": ["random_state", np.random.Generator],
+    }
+
+    def __init__(
+        self,
+        *,
+        bandwidth: float | str = "schedule",
+        n_steps: int = 80,
+        constraint_scale: float = 0.5,
+        truncation: float = 0.2,
+        merge_kernel: float = 0.99,
+        merge_block: float = 0.1,
+        metric: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.bandwidth = bandwidth
+        self.n_steps = n_steps
+        self.constraint_scale = constraint_scale
+        self.truncation = truncation
+        self.merge_kernel = merge_kernel
+        self.merge_block = merge_block
+        self.metric = metric
+        self.random_state = random_state
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, *, side: SideInformation | None = None) -> Self:
+        """Cluster X with the help of partial labels ``y`` and statements ``side``.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_samples, n_features)
+            The data.
+        y : array of shape (n_samples,), optional
+            Partial labels, −1 (or None, NaN) where unknown; joined to ``side``.
+        side : SideInformation, optional
+            Statements of all kinds; they act through the cannot-links that they are or entail.
+
+        Returns
+        -------
+        self
+        """
+        _refuse_sparse(X)
+        X, side, seed = prepare(self, X, y, side)
+        X = np.asarray(X, dtype=np.float64)
+        points = condensed(X, side, seed)
+        pairs = apart_pairs(side, points.of_row)
+        middle = points.X.mean(axis=0)
+        # Squares of the largest numbers overflow, and those of the smallest are zero.
+        size = float(np.abs(points.X - middle).max()) or 1.0
+        scaled = np.ascontiguousarray((points.X - middle) / size)
+        with Task.of_fit(self, self.n_steps) as task:
+            bandwidths = self._schedule(scaled, size)
+            modes, labels = run(
+                scaled, points.weight, pairs, bandwidths, self.constraint_scale, self.truncation,
+                self.merge_kernel, self.merge_block, task,
+            )  # fmt: skip
+        self.modes_ = modes * size + middle
+        self.bandwidth_ = float(bandwidths[-1]) * size
+        self._points = points.X
+        of_row, naming = named_labels(side, labels[points.of_row])
+        first = np.unique(points.of_row, return_index=True)[1]
+        self._point_labels = of_row[first]
+        away = ((scaled - modes) ** 2).sum(axis=1)
+        cost = float(points.weight @ away / points.weight.sum()) * size**2
+        self._publish(of_row, naming, _Found(cost, [cost], len(bandwidths)), side, seed)
+        if not len(pairs.one):
+            self.result_.provenance["advice"].append(
+                "nothing keeps rows apart, so the number of clusters follows from the bandwidth "
+                "alone, and at the largest it is one. Give cannot-links or labels, or a bandwidth."
+            )
+        return self
+
+    def predict(self, X: Any) -> Ints:
+        """The cluster of each row of X: that of the nearest row of the fit.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_samples, n_features)
+            New data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        _refuse_sparse(X)
+        new = np.asarray(check_new_x(self, X), dtype=np.float64)
+        return self._point_labels[query_neighbors(new, self._points, 1).indices]
+
+    def _schedule(self, X: Floats, size: float) -> Floats:
+        """The bandwidths, in units of ``size``."""
+        distances = cdist(X, X)
+        largest = float(distances.max()) if len(X) > 1 else 0.0
+        smallest = float(np.min(distances, where=distances > 0, initial=np.inf))
+        if not largest > 0:
+            return np.ones(1)
+        last = largest if self.bandwidth == "schedule" else float(self.bandwidth) / size
+        if not (np.isfinite(last) and last > 0):
+            raise DataError(
+                f"bandwidth={self.bandwidth!r} is too far from the size of the data, {size:.3g}."
+            )
+        return np.linspace(min(smallest, last), last, self.n_steps).clip(min=1e-100)
+
+
+def _refuse_sparse(X: Any) -> None:
+    if sparse.issparse(X):
+        raise DataError(
+            "X is a sparse matrix, and ConstrainedMeanShift takes dense data only: modes have no "
+            "zeros. Give X.toarray(), or reduce it first (TruncatedSVD)."
+        )
+
+
+class _Found(NamedTuple):
+    objective: float
+    history: list[float]
+    n_iter: int
+
+
+# The points that shift
+
+
+class Points(NamedTuple):
+    """Rows, or annotated rows and the centres that stand for the others."""
+
+    X: Floats
+    weight: Floats  # rows that a point stands for
+    of_row: Ints
+
+
+def condensed(X: Floats, side: SideInformation, seed: int) -> Points:
+    """All rows up to 5,000; else the annotated ones, and centres for the others."""
+    n = len(X)
+    if n <= MOST_POINTS:
+        return Points(X, np.ones(n), np.arange(n))
+    annotated = side.annotated_rows
+    if len(annotated) + _CENTERS > MOST_POINTS:
+        raise SideInformationError(
+            f"{len(annotated):,} rows have statements; above {MOST_POINTS:,} rows at most "
+            f"{MOST_POINTS - _CENTERS:,} may, because each of them shifts by itself.",
+            advice="Leave statements out, or give all of them to another model that finds the "
+            "number of clusters, such as ConstraintPropagation.",
+        )
+    others = np.setdiff1d(np.arange(n), annotated)
+    rng = np.random.default_rng(seed)
+    some = others if len(others) <= _SAMPLE else rng.choice(others, _SAMPLE, replace=False)
+    k = min(_CENTERS, len(others))
+    centers = find_model("PartitionLevelKMeans")(k, n_init=1, max_iter=10, random_state=seed)
+    with_centers = _quietly(centers, X[np.sort(some)])
+    nearest = np.asarray(with_centers.predict(X[others]), dtype=np.int64)
+    used, place = np.unique(nearest, return_inverse=True)
+    of_row = np.empty(n, dtype=np.int64)
+    of_row[annotated] = np.arange(len(annotated))
+    of_row[others] = len(annotated) + place
+    weight = np.concatenate([np.ones(len(annotated)), np.bincount(place)])
+    return Points(
+        np.concatenate([X[annotated], with_centers.cluster_centers_[used]]), weight, of_row
+    )
+
+
+def _quietly(model: Any, X: Floats) -> Any:
+    """Fit a few steps of k-means, which need not converge."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(X)
+
+
+class Pairs(NamedTuple):
+    """Cannot-links between points, each once, and their weights."""
+
+    one: Ints
+    other: Ints
+    weight: Floats
+
+
+def apart_pairs(side: SideInformation, of_row: Ints) -> Pairs:
+    """Stated cannot-links and those that follow from groups that are apart."""
+    closure = side.closure()
+    apart = sparse.triu(closure.apart_graph(), 1).tocoo()  # the diagonal is contradictions
+    size = closure.sizes
+    n_pairs = int((size[apart.row] * size[apart.col]).sum())
+    if n_pairs > MOST_PAIRS:
+        raise SideInformationError(
+            f"the statements keep {n_pairs:,} pairs of rows apart; at most {MOST_PAIRS:,} are "
+            "possible here. Leave some labels out, or use another model."
+        )
+    members = np.argsort(closure.groups, kind="stable")
+    first = np.concatenate([[0], np.cumsum(size)[:-1]])
+    a, b = apart.row.astype(np.int64), apart.col.astype(np.int64)
+    count = size[a] * size[b]
+    pair = np.repeat(np.arange(len(a)), count)
+    place = np.arange(n_pairs) - np.repeat(np.cumsum(count) - count, count)
+    i = members[first[a[pair]] + place // size[b[pair]]]
+    j = members[first[b[pair]] + place % size[b[pair]]]
+    keys = np.minimum(i, j) * len(of_row) + np.maximum(i, j)
+    order = np.argsort(keys)
+    weight = _stated_weights(side, keys[order])
+    return Pairs(of_row[i[order]], of_row[j[order]], weight)
+
+
+def _stated_weights(side: SideInformation, keys: Ints) -> Floats:
+    """The weight of the stated cannot-link of each pair of rows; 1 where it is entailed."""
+    said = side.once
+    said = said.take(said.kind == CANNOT)
+    stated = np.minimum(said.i, said.j) * side.n_samples + np.maximum(said.i, said.j)
+    weight = np.ones(len(keys))
+    place = np.searchsorted(keys, stated)
+    here = (place < len(keys)) & (np.append(keys, -1)[place] == stated)
+    weight[place[here]] = said.weight[here]
+    return weight
+
+
+# The shift
+
+
+def run(
+    X: Floats,
+    weight: Floats,
+    pairs: Pairs,
+    bandwidths: Floats,
+    constraint_scale: float,
+    truncation: float,
+    merge_kernel: float,
+    merge_block: float,
+    task: Task | None = None,
+) -> tuple[Floats, Ints]:
+    """Modes and clusters of the points after all bandwidths."""
+    modes, mode_of = X.copy(), np.arange(len(X))
+    for h in bandwidths:
+        blocked = _blocked(modes, mode_of, pairs, h, constraint_scale)
+        moved = np.empty_like(modes)
+        shift(modes, X, weight, mode_of, blocked, 1.0 / h**2, truncation, moved)
+        modes, mode_of = _met(moved, mode_of, h)
+        if task is not None and task.step():
+            break
+    blocked = _blocked(modes, mode_of, pairs, h, constraint_scale)
+    kernel = np.exp(-cdist(modes, modes, "sqeuclidean") / h**2)
+    joined = sparse.csr_array((kernel > merge_kernel) & (blocked > merge_block))
+    cluster = connected_components(joined, directed=False)[1]
+    return modes[mode_of], cluster[mode_of].astype(np.int64)
+
+
+def _blocked(modes: Floats, mode_of: Ints, pairs: Pairs, h: float, scale: float) -> Floats:
+    """What cannot-links leave of the kernel of two modes; of those between the same two, one."""
+    m = len(modes)
+    blocked = np.ones((m, m))
+    a, b = mode_of[pairs.one], mode_of[pairs.other]
+    keys, place = np.unique(np.minimum(a, b) * m + np.maximum(a, b), return_inverse=True)
+    if not len(keys):
+        return blocked
+    power = np.zeros(len(keys))
+    np.maximum.at(power, place, pairs.weight)
+    one, other = np.divmod(keys, m)
+    distance = np.sqrt(((modes[one] - modes[other]) ** 2).sum(axis=1))
+    # Rows that are kept apart and yet have met: a radius of nothing, at their own mode.
+    radius = np.maximum(np.minimum(h, scale * distance), _SAME * h)
+    listed = np.empty((2, m), dtype=np.int64)
+    block_pairs(modes, one, other, radius, power, np.empty(m), np.empty(m), listed, blocked)
+    return blocked
+
+
+def _met(moved: Floats, mode_of: Ints, h: float) -> tuple[Floats, Ints]:
+    """Modes that differ by less than a millionth of the bandwidth, as one."""
+    _, first, place = np.unique(
+        np.round(moved / (_SAME * h)), axis=0, return_index=True, return_inverse=True
+    )
+    return np.ascontiguousarray(moved[first]), place.ravel()[mode_of]

@@ -1,0 +1,119 @@
+"""Constrained mean shift: a step against its definition, what keeps modes apart, many rows."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics import adjusted_rand_score
+
+from sidelight import ConstrainedMeanShift, SideInformation
+from sidelight.exceptions import SideInformationError
+from sidelight.models._shift import constrained
+from sidelight.models._shift.constrained import Pairs, apart_pairs, condensed, run
+from sidelight.side import sample_labels, sample_pairs
+
+
+def blobs(n=90, k=3, seed=0, spread=6.0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % k
+    return rng.normal(size=(n, 2)) + spread * rng.normal(size=(k, 2))[y], y
+
+
+def one_step(X, T, h, cannot, weights, c=0.5, truncation=0.2):
+    """The definition, pair by pair."""
+    n = len(X)
+    b = np.ones((n, n))
+    for (a, e), w in zip(cannot, weights, strict=True):
+        r = min(h, c * np.linalg.norm(T[a] - T[e]))
+        for one, other in ((a, e), (e, a)):
+            u = np.exp(-((T - T[one]) ** 2).sum(axis=1) / r**2)
+            v = np.exp(-((T - T[other]) ** 2).sum(axis=1) / r**2)
+            b *= (1 - np.outer(u, v)) ** w
+    k = np.exp(-((T[:, None] - X[None]) ** 2).sum(axis=2) / h**2)
+    seen = np.where(k < truncation, 0.0, k) * b
+    return seen @ X / seen.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_steps_are_those_of_the_definition(seed):
+    X, y = blobs(30, seed=seed)
+    side = sample_pairs(y, n_cannot=8, random_state=seed)
+    cannot = side.cannot
+    weights = np.random.default_rng(seed).uniform(0.5, 2.0, len(cannot))
+    T, bandwidths = X, [1.0, 2.0, 4.0]
+    for h in bandwidths:
+        T = one_step(X, T, h, cannot, weights)
+    pairs = Pairs(*cannot.T, weights)
+    found, _ = run(X, np.ones(30), pairs, np.array(bandwidths), 0.5, 0.2, 0.99, 0.1)
+    assert_allclose(found, T, atol=5e-3)  # factors above 0.999 are left out
+
+
+def test_without_cannot_links_all_merge_at_the_last_bandwidth():
+    X, y = blobs()
+    must = sample_pairs(y, n_must=20, random_state=0)
+    for side in (None, must):
+        model = ConstrainedMeanShift().fit(X, side=side)
+        assert model.n_clusters_ == 1
+        assert "nothing keeps rows apart" in model.result_.advice[0]
+    assert_allclose(model.modes_, np.broadcast_to(model.modes_[0], X.shape), atol=1e-3)
+
+
+def test_cannot_links_decide_how_many_clusters_there_are():
+    X, y = blobs()
+    told = np.isin(y, [0, 1])
+    side = sample_labels(np.where(told, y, 2), 20, random_state=0)
+    model = ConstrainedMeanShift().fit(X, side=side)
+    assert adjusted_rand_score(y, model.labels_) > 0.95
+    cannot = SideInformation.from_pairs(cannot=[(0, 1)], n_samples=90)
+    assert ConstrainedMeanShift().fit(X, side=cannot).n_clusters_ == 2
+
+
+def test_must_links_act_through_the_cannot_links_that_follow():
+    side = SideInformation.from_pairs(must=[(0, 1), (2, 3)], cannot=[(1, 2)], n_samples=5)
+    pairs = apart_pairs(side, np.arange(5))
+    found = {tuple(sorted(p)) for p in zip(pairs.one.tolist(), pairs.other.tolist(), strict=True)}
+    assert found == {(0, 2), (0, 3), (1, 2), (1, 3)}
+
+
+def test_weights_are_those_of_stated_links():
+    side = SideInformation.from_pairs(must=[(0, 1)], n_samples=4)
+    side += SideInformation.from_pairs(cannot=[(1, 2)], n_samples=4, weight=3.0)
+    pairs = apart_pairs(side, np.arange(4))
+    assert_array_equal(pairs.weight, [1.0, 3.0])  # (0, 2) is entailed
+
+
+def test_an_earlier_end_of_the_schedule_gives_more_clusters():
+    X, y = blobs(spread=15.0)
+    found = ConstrainedMeanShift(bandwidth=4.0).fit(X)
+    assert adjusted_rand_score(y, found.labels_) == 1.0
+    assert found.bandwidth_ == pytest.approx(4.0)
+
+
+def test_many_rows_are_stood_for_by_centres_and_annotated_rows(monkeypatch):
+    monkeypatch.setattr(constrained, "MOST_POINTS", 200)
+    monkeypatch.setattr(constrained, "_CENTERS", 60)
+    X, y = blobs(1200, spread=10.0)
+    side = sample_labels(y, 30, random_state=0)
+    points = condensed(X, side, 0)
+    assert len(points.X) <= 90
+    assert points.weight.sum() == 1200
+    assert_array_equal(points.X[points.of_row[side.annotated_rows]], X[side.annotated_rows])
+    model = ConstrainedMeanShift(random_state=0).fit(X, side=side)
+    assert adjusted_rand_score(y, model.labels_) > 0.9
+    too_many = sample_labels(y, 300, random_state=0)
+    with pytest.raises(SideInformationError, match=r"rows have statements; above 200 rows"):
+        model.fit(X, side=too_many)
+
+
+def test_too_many_entailed_pairs_are_refused(monkeypatch):
+    monkeypatch.setattr(constrained, "MOST_PAIRS", 100)
+    X, y = blobs()
+    with pytest.raises(SideInformationError, match="pairs of rows apart; at most 100"):
+        ConstrainedMeanShift().fit(X, y)
+
+
+def test_contradictions_and_equal_rows_end_in_an_answer():
+    side = SideInformation.from_pairs(must=[(0, 1)], cannot=[(0, 1), (1, 2)], n_samples=6)
+    X = np.repeat([[0.0], [1.0]], 3, axis=0)
+    model = ConstrainedMeanShift().fit(X, side=side)
+    assert model.result_.violated.any()
+    assert ConstrainedMeanShift().fit(np.ones((4, 2))).n_clusters_ == 1
