@@ -51,6 +51,7 @@ MODELS = {
     "SelfSupervisedNMF": {"n_clusters": K, "n_rounds": 1},
     "LabelPropagationNMF": {"n_clusters": K, "n_init": 1},
     "ConstrainedMeanShift": {},
+    "SemiMultiCons": {},
     "MarkovAggregation": {"n_clusters": K, "n_init": 1},
 }
 DRAWS = {"labels": sample_labels, "pairs": sample_pairs, "cannot-links": sample_pairs}

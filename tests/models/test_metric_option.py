@@ -30,7 +30,7 @@ WITH_METRIC = [
     name for name in models.model_names() if "metric" in getattr(models, name)().get_params()
 ]
 QUICK = {"AnnotatedGaussianMixture": {"n_init": 2, "n_generations": 1}}
-FIND_K_ALWAYS = {"ConstrainedMeanShift"}
+FIND_K_ALWAYS = {"ConstrainedMeanShift", "SemiMultiCons"}
 ON = [
     PartitionLevelKMeans(3, metric="statements"),
     PCKMeans(3, metric="statements"),

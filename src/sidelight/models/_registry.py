@@ -14,6 +14,7 @@ from sidelight.exceptions import SidelightError
 if TYPE_CHECKING:
     from sidelight.models._base import SideClusterer
     from sidelight.models._bayesian.mixture import BayesianMixture as BayesianMixture
+    from sidelight.models._consensus.multi import SemiMultiCons as SemiMultiCons
     from sidelight.models._discriminative.clustering import (
         DiscriminativeClustering as DiscriminativeClustering,
     )
@@ -93,6 +94,7 @@ HOMES = {
     "RelationSpectral": "_graph.relation",
     "SeededKMeans": "_kmeans.seeded",
     "SelfSupervisedNMF": "_factorisation.self_supervised",
+    "SemiMultiCons": "_consensus.multi",
     "SparsestCutTree": "_graph.cut_tree",
     "StructuralEntropyClustering": "_entropy.clustering",
     "StructuralEntropyTree": "_entropy.tree",
