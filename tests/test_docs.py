@@ -110,6 +110,9 @@ def run_commands(code):
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.stem)
+@pytest.mark.filterwarnings(
+    "ignore::sidelight.exceptions.LostClassWarning"
+)  # few labels, some lost
 def test_examples_run_and_draw(path, tmp_path, monkeypatch):
     plt = pytest.importorskip("matplotlib.pyplot")
     monkeypatch.chdir(tmp_path)
