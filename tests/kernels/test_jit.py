@@ -22,6 +22,15 @@ misses = sum(caller.twice.stats.cache_misses.values())
 print(hits, misses, cache_folder(Path(caller.__file__)))
 """
 
+OUTSIDE = """
+import numpy as np
+from sidelight._kernels import caller
+try:
+    caller.last_of_three(np.zeros(2))
+except IndexError as error:
+    print(0, 0, type(error).__name__)
+"""
+
 CALLED = """
 from sidelight._kernels._jit import jit
 
@@ -39,12 +48,19 @@ from sidelight._kernels.called import times
 @jit
 def twice(x):
     return times(x, 2.0)
+
+
+@jit
+def last_of_three(x):
+    return x[2]
 """
 
 
 def start(code, source, **environment):
     settings = {
-        k: v for k, v in os.environ.items() if k not in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME")
+        k: v
+        for k, v in os.environ.items()
+        if k not in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "NUMBA_BOUNDSCHECK")
     }
     settings |= {"PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"} | environment
     return subprocess.Popen(
@@ -95,6 +111,16 @@ def test_an_edit_is_noticed_where_the_kernel_calls_and_ignored_elsewhere(
     hits, misses, folder_now = answer(start(FIT, copy_of_package, **cache))
     assert (hits, misses) == hits_misses
     assert (folder_now == folder) == (hits == 1)
+
+
+def test_bounds_are_checked_on_demand_and_that_code_is_kept_apart(copy_of_package, tmp_path):
+    cache = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    plain = answer(start(FIT, copy_of_package, **cache))
+    checked = answer(start(FIT, copy_of_package, NUMBA_BOUNDSCHECK="1", **cache))
+    assert checked[:2] == (0, 1)
+    assert checked[2] != plain[2]
+    again = answer(start(OUTSIDE, copy_of_package, NUMBA_BOUNDSCHECK="1", **cache))
+    assert again[2] == "IndexError"
 
 
 def test_nowhere_to_write_is_no_obstacle(copy_of_package, tmp_path):

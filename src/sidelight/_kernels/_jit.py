@@ -45,6 +45,10 @@ def cache_folder(file: Path) -> Path | None:
     if _ROOT is None:
         return None
     source = hashlib.sha256(numba.__version__.encode())
+    if (
+        numba.config.BOUNDSCHECK
+    ):  # NUMBA_BOUNDSCHECK=1 compiles other code, and numba's key lacks it
+        source.update(b"bounds checked")
     for part in sorted(_with_imports(file)):
         source.update(part.read_bytes())
     return _ROOT / f"{file.stem}-{source.hexdigest()[:16]}"
