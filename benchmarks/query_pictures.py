@@ -54,7 +54,7 @@ def as_table(found: dict, kinds: str, wrong: str, names: list[str]) -> str:
             if any(one not in sets for one in chosen):
                 continue
             all_ = np.mean([mean(sets[one]["ari"]) for one in chosen], axis=0)
-            rest = np.nanmean([mean(sets[one]["untouched"]) for one in chosen], axis=0)
+            rest = mean([list(mean(sets[one]["untouched"])) for one in chosen])
             seeds = min(len(sets[one]["ari"]) for one in chosen)
             cells = " | ".join(f"{a:.3f} ({b:.2f})" for a, b in zip(all_, rest, strict=True))
             lines.append(f"| {name} | {strategy} | {seeds} | {cells} |")

@@ -76,23 +76,29 @@ def _merge(board: Board, parts: list[Ints], cluster: list[int]) -> Steps:
     One pass is enough: two clusters that were known apart are so after any merge.
     """
     reps = np.array([medoid(board.X, rows) for rows in parts])
+    apart = _known_apart(board, reps.tolist(), cluster)
     first, second = np.triu_indices(len(parts), 1)
     far = ((board.X[reps[first]] - board.X[reps[second]]) ** 2).sum(axis=1)
     for at in np.argsort(far, kind="stable"):
-        a, b = int(first[at]), int(second[at])
-        if cluster[a] == cluster[b] or _known_apart(board, reps, cluster, a, b):
+        a, b = cluster[int(first[at])], cluster[int(second[at])]
+        if a == b or frozenset((a, b)) in apart:
             continue
-        if (yield from board.ask(int(reps[a]), int(reps[b]))):
-            old, new = cluster[b], cluster[a]
-            cluster[:] = [new if k == old else k for k in cluster]
+        if (yield from board.ask(int(reps[first[at]]), int(reps[second[at]]))):
+            cluster[:] = [a if k == b else k for k in cluster]
+            apart = {frozenset(a if k == b else k for k in pair) for pair in apart}
             _write(board, parts, cluster)
+        else:
+            apart.add(frozenset((a, b)))
 
 
-def _known_apart(board: Board, reps: Ints, cluster: list[int], a: int, b: int) -> bool:
-    ours = [int(reps[k]) for k in range(len(reps)) if cluster[k] == cluster[a]]
-    theirs = [int(reps[k]) for k in range(len(reps)) if cluster[k] == cluster[b]]
-    pairs = ((min(i, j), max(i, j)) for i in ours for j in theirs)
-    return any(board.known.get(pair, True) is not True for pair in pairs)
+def _known_apart(board: Board, reps: list[int], cluster: list[int]) -> set[frozenset[int]]:
+    """Pairs of clusters between which an answer was not "together"."""
+    of_row = dict(zip(reps, cluster, strict=True))
+    return {
+        frozenset((of_row[i], of_row[j]))
+        for (i, j), said in board.known.items()
+        if said is not True and i in of_row and j in of_row
+    }
 
 
 def _write(board: Board, parts: list[Ints], cluster: list[int]) -> None:
