@@ -93,7 +93,7 @@ def with_number_of_clusters(fit: Callable[..., Any]) -> Callable[..., Any]:
             return fit(self, X, y, side=side, **more)
         from sidelight.select import held_out_number
 
-        number, doubt = held_out_number(self, X, y, side)
+        number, doubt = held_out_number(self, X, y, side=side)
         self.n_clusters = number
         try:
             fit(self, X, y, side=side, **more)

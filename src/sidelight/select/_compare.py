@@ -496,7 +496,9 @@ def _reason(chosen: Entry, behind: dict[int, float], n_judged: int) -> str:
 # The number of clusters alone
 
 
-def held_out_number(model: Any, X: Any, y: Any, side: SideInformation | None) -> tuple[int, str]:
+def held_out_number(
+    model: Any, X: Any, y: Any = None, *, side: SideInformation | None = None
+) -> tuple[int, str]:
     """The number of clusters with which a model does best by statements held back.
 
     Parameters
@@ -505,9 +507,9 @@ def held_out_number(model: Any, X: Any, y: Any, side: SideInformation | None) ->
         One of ours; its own ``n_clusters`` does not matter.
     X : array, data frame or sparse matrix of shape (n_samples, n_features)
         The data.
-    y : array of shape (n_samples,) or None
+    y : array of shape (n_samples,), optional
         Partial labels, joined to ``side``.
-    side : SideInformation or None
+    side : SideInformation, optional
         The statements.
 
     Returns
@@ -525,7 +527,7 @@ def held_out_number(model: Any, X: Any, y: Any, side: SideInformation | None) ->
     >>> truth = np.arange(90) % 3
     >>> X = np.random.default_rng(0).normal(size=(90, 2)) + 9.0 * np.eye(3)[truth, :2]
     >>> side = sample_pairs(truth, 60, random_state=0)
-    >>> held_out_number(PCKMeans(n_init=1, random_state=0), X, None, side)
+    >>> held_out_number(PCKMeans(n_init=5, random_state=0), X, side=side)
     (3, '')
     """
     side = all_statements(y, side)
