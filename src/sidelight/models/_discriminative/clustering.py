@@ -127,8 +127,8 @@ class DiscriminativeClustering(SideClusterer):
 
     Measured and left out: C that grows as rows become fewer (up to -.04 ARI), the mean of log p, a
     second round whose metric also learns from the rows of which the first is sure (2 % labels
-    -.002 ± .009, 10 % +.002 ± .003, 10 % of them wrong +.006 ± .004, half of the classes
-    +.003 ± .016, n/5 pairs -.010 ± .015, n pairs -.005 ± .008, on 8 to 24 tables; half as much
+    +.003 ± .007, 10 % +.002 ± .003, 10 % of them wrong +.006 ± .004, half of the classes
+    -.008 ± .012, n/5 pairs -.010 ± .015, n pairs -.005 ± .008, on 8 to 24 tables; half as much
     time again).
 
     Examples
