@@ -193,10 +193,10 @@ class ClosurePairs(PairPenalty):
         among = sparse.csr_array(apart[bound][:, bound])
         self.apart = (among.indptr.astype(np.int64), among.indices.astype(np.int64))
         self.prices_of_pairs = (must_price, cannot_price)
-        self.sizes = np.bincount(self.group, minlength=int(bound.sum())).astype(np.float64)
+        self.group_sizes = np.bincount(self.group, minlength=int(bound.sum())).astype(np.float64)
 
     def _table(self, labels: Ints, n_clusters: int) -> Floats:
-        shape = (len(self.sizes), n_clusters)
+        shape = (len(self.group_sizes), n_clusters)
         counts = np.bincount(self.group * n_clusters + labels, minlength=shape[0] * n_clusters)
         return counts.reshape(shape).astype(np.float64)
 
@@ -204,12 +204,12 @@ class ClosurePairs(PairPenalty):
         """Pairs of a group in two clusters, and pairs of groups that are apart in one."""
         table = self._table(labels[self.held].astype(np.int64), len(theta.centers))
         span, apart = self.apart
-        one = np.repeat(np.arange(len(self.sizes)), np.diff(span))
+        one = np.repeat(np.arange(len(self.group_sizes)), np.diff(span))
         together = (table[one] * table[apart]).sum(axis=1) - np.where(
             one == apart, table[one].sum(axis=1), 0.0
         )
         must, cannot = self.prices_of_pairs
-        split = 0.5 * float((self.sizes**2).sum() - (table**2).sum())
+        split = 0.5 * float((self.group_sizes**2).sum() - (table**2).sum())
         return must * split + cannot * 0.5 * float(together.sum())
 
     def _move(
