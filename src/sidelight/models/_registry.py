@@ -1,104 +1,36 @@
 """Name → class of every model, and its tags; a family is imported when a model of it is asked for.
 
-A new model is one line here, and one for editors and type checkers, which do not run code.
+A new model is one line in ``_models.pyi``, which editors and type checkers read too.
 """
 
+import ast
 import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from sidelight.exceptions import SidelightError
 
 if TYPE_CHECKING:
     from sidelight.models._base import SideClusterer
-    from sidelight.models._bayesian.mixture import BayesianMixture as BayesianMixture
-    from sidelight.models._consensus.multi import SemiMultiCons as SemiMultiCons
-    from sidelight.models._discriminative.clustering import (
-        DiscriminativeClustering as DiscriminativeClustering,
-    )
-    from sidelight.models._entropy.clustering import (
-        StructuralEntropyClustering as StructuralEntropyClustering,
-    )
-    from sidelight.models._entropy.tree import StructuralEntropyTree as StructuralEntropyTree
-    from sidelight.models._factorisation.label_propagation import (
-        LabelPropagationNMF as LabelPropagationNMF,
-    )
-    from sidelight.models._factorisation.propagated import (
-        PropagatedSymmetricNMF as PropagatedSymmetricNMF,
-    )
-    from sidelight.models._factorisation.self_supervised import (
-        SelfSupervisedNMF as SelfSupervisedNMF,
-    )
-    from sidelight.models._gaussian.annotated import (
-        AnnotatedGaussianMixture as AnnotatedGaussianMixture,
-    )
-    from sidelight.models._graph.constrained import ConstrainedSpectral as ConstrainedSpectral
-    from sidelight.models._graph.cut_tree import SparsestCutTree as SparsestCutTree
-    from sidelight.models._graph.propagation import ConstraintPropagation as ConstraintPropagation
-    from sidelight.models._graph.relation import RelationSpectral as RelationSpectral
-    from sidelight.models._kmeans.consensus import ConsensusKMeans as ConsensusKMeans
-    from sidelight.models._kmeans.cop import COPKMeans as COPKMeans
-    from sidelight.models._kmeans.hg import HGMeans as HGMeans
-    from sidelight.models._kmeans.hmrf import HMRFKMeans as HMRFKMeans
-    from sidelight.models._kmeans.mpck import MPCKMeans as MPCKMeans
-    from sidelight.models._kmeans.partition_level import (
-        PartitionLevelKMeans as PartitionLevelKMeans,
-    )
-    from sidelight.models._kmeans.pck import PCKMeans as PCKMeans
-    from sidelight.models._kmeans.seeded import ConstrainedKMeans as ConstrainedKMeans
-    from sidelight.models._kmeans.seeded import SeededKMeans as SeededKMeans
-    from sidelight.models._kmeans.vqe import CVQE as CVQE
-    from sidelight.models._kmeans.vqe import LCVQE as LCVQE
-    from sidelight.models._markov.aggregation import MarkovAggregation as MarkovAggregation
-    from sidelight.models._mixtures.cross_entropy import (
-        CrossEntropyClustering as CrossEntropyClustering,
-    )
-    from sidelight.models._mixtures.equivalence import (
-        EquivalenceGaussianMixture as EquivalenceGaussianMixture,
-    )
-    from sidelight.models._mixtures.fuzzy import (
-        PartialLabelFuzzyCMeans as PartialLabelFuzzyCMeans,
-    )
-    from sidelight.models._mixtures.partial_label import (
-        PartialLabelGaussianMixture as PartialLabelGaussianMixture,
-    )
-    from sidelight.models._shift.constrained import ConstrainedMeanShift as ConstrainedMeanShift
+    from sidelight.models._models import *  # noqa: F403
 
-# In the order in which lists show them: by name.
-HOMES = {
-    "AnnotatedGaussianMixture": "_gaussian.annotated",
-    "BayesianMixture": "_bayesian.mixture",
-    "COPKMeans": "_kmeans.cop",
-    "CVQE": "_kmeans.vqe",
-    "ConsensusKMeans": "_kmeans.consensus",
-    "ConstrainedKMeans": "_kmeans.seeded",
-    "ConstrainedMeanShift": "_shift.constrained",
-    "ConstrainedSpectral": "_graph.constrained",
-    "ConstraintPropagation": "_graph.propagation",
-    "CrossEntropyClustering": "_mixtures.cross_entropy",
-    "DiscriminativeClustering": "_discriminative.clustering",
-    "EquivalenceGaussianMixture": "_mixtures.equivalence",
-    "HGMeans": "_kmeans.hg",
-    "HMRFKMeans": "_kmeans.hmrf",
-    "LCVQE": "_kmeans.vqe",
-    "LabelPropagationNMF": "_factorisation.label_propagation",
-    "MPCKMeans": "_kmeans.mpck",
-    "MarkovAggregation": "_markov.aggregation",
-    "PCKMeans": "_kmeans.pck",
-    "PartialLabelFuzzyCMeans": "_mixtures.fuzzy",
-    "PartialLabelGaussianMixture": "_mixtures.partial_label",
-    "PartitionLevelKMeans": "_kmeans.partition_level",
-    "PropagatedSymmetricNMF": "_factorisation.propagated",
-    "RelationSpectral": "_graph.relation",
-    "SeededKMeans": "_kmeans.seeded",
-    "SelfSupervisedNMF": "_factorisation.self_supervised",
-    "SemiMultiCons": "_consensus.multi",
-    "SparsestCutTree": "_graph.cut_tree",
-    "StructuralEntropyClustering": "_entropy.clustering",
-    "StructuralEntropyTree": "_entropy.tree",
-}
+
+def _homes() -> dict[str, str]:
+    """Where each model lives, by name in alphabetical order, as ``_models.pyi`` has it."""
+    stub = Path(__file__).with_name("_models.pyi").read_text(encoding="utf-8")
+    found = {
+        alias.name: str(node.module).removeprefix("sidelight.models.")
+        for node in ast.parse(stub).body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    return dict(sorted(found.items()))
+
+
+HOMES = _homes()
 
 
 class Tags(NamedTuple):
