@@ -68,6 +68,7 @@ def test_without_the_data_sets_the_rest_is_run(paper, tmp_path, monkeypatch, cap
     RECORDED,
     ids=lambda v: "-".join(map(str, v.cell.values())) if isinstance(v, Outcome) else v,
 )
+@pytest.mark.filterwarnings("ignore::sidelight.exceptions.LostClassWarning")  # as a run does
 def test_recorded_cells_give_their_values(paper, recorded, monkeypatch):
     shared = Path(__file__).resolve().parents[3] / "shared" / "data"
     monkeypatch.setenv("SIDELIGHT_DATA", str(shared))
