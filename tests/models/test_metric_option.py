@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 
@@ -184,7 +185,14 @@ def test_where_there_is_no_metric_the_error_says_why(model, X, told):
 
 
 def test_sparse_rows_are_refused_with_advice():
-    sparse = pytest.importorskip("scipy.sparse")
     side = SideInformation.from_labels([0, 0, 1, 1])
     with pytest.raises(DataError, match="TruncatedSVD"):
-        PCKMeans(2, metric="statements").fit(sparse.eye_array(4, format="csr"), side=side)
+        PCKMeans(2, metric="statements").fit(csr_array(np.eye(4)), side=side)
+
+
+@pytest.mark.parametrize("scaling", ["min-max", "z-score"])
+def test_sparse_rows_are_refused_before_scaling_makes_them_dense(scaling):
+    X = csr_array(np.diag([1.0, 2.0, 3.0, -4.0]) - 1.0)
+    model = StructuralEntropyClustering(2, metric="statements", scaling=scaling)
+    with pytest.raises(DataError, match="TruncatedSVD"):
+        model.fit(X, [0, 0, 1, 1])

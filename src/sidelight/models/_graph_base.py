@@ -109,7 +109,9 @@ class GraphModel(SideClusterer):
 
     def _learn_metric(self, X: Any, side: SideInformation) -> None:
         """Learned from the scaled columns; the map then scales too."""
-        if self.metric is None or self.scaling is None or self._excludes_metric():
+        # Sparse rows are refused there; scaling could make them dense here.
+        excluded = sparse.issparse(X) or self._excludes_metric()
+        if self.metric is None or self.scaling is None or excluded:
             super()._learn_metric(X, side)
             return
         scaled = Scaling.of(X, self.scaling)

@@ -1,5 +1,6 @@
 """What the factorisations share: the multiplicative step, the loop around it, and the fit."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -88,7 +89,7 @@ def start_of(labels: Ints | None, shape: tuple[int, int], rng: np.random.Generat
     return factor
 
 
-class FactorModel(GraphModel):
+class FactorModel(GraphModel, ABC):
     """A factorisation with multiplicative steps. A subclass has the `FACTOR_PARAMETERS`."""
 
     n_init: int
@@ -134,6 +135,7 @@ class FactorModel(GraphModel):
         warn_fewer_clusters(len(naming.names), n_clusters, "the factors leave columns without rows")
         return self._publish(labels, naming, found, side, seed)
 
+    @abstractmethod
     def _factorise(
         self,
         X: Any,
@@ -145,7 +147,6 @@ class FactorModel(GraphModel):
         step: Callable[[], bool],
     ) -> Run:
         """The best of all starts, with its labels."""
-        raise NotImplementedError
 
 
 def best(runs: Sequence[Run]) -> Run:

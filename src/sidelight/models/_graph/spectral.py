@@ -5,6 +5,7 @@ length 1, are divided by k-means.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -47,7 +48,7 @@ class Embedding(NamedTuple):
     vectors: Floats
 
 
-class SpectralModel(GraphModel):
+class SpectralModel(GraphModel, ABC):
     """K-means of eigenvectors. A subclass has the `SPECTRAL_PARAMETERS`."""
 
     n_init: int
@@ -112,9 +113,9 @@ class SpectralModel(GraphModel):
         labels = place_rest(rows, found.labels, has_vector, number.n_clusters)
         return found._replace(labels=labels), number
 
+    @abstractmethod
     def _embedding(self, rows: RowGraph, side: SideInformation) -> Embedding:
         """A vector for each row, from the graph and the statements; leaves adapted_graph_."""
-        raise NotImplementedError
 
     def _of_graph(self, graph: sparse.csr_array, seed: int, side: SideInformation) -> Embedding:
         """The leading eigenvectors of a graph that statements have changed."""
