@@ -208,6 +208,7 @@ def test_the_folder_keeps_contents_once_and_gives_out_nothing_else(tmp_path):
         folder.array(objects)
 
 
+@pytest.mark.skipif("SIDELIGHT_POSTGRES" in os.environ, reason="PostgreSQL has pg_dump")
 def test_a_backup_while_somebody_writes_is_one_moment(store, project, tmp_path):
     stop = threading.Event()
     done = []

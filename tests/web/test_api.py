@@ -246,6 +246,13 @@ def test_rows_are_shown_by_the_users_ids_and_can_be_searched(owner, project):
         owner.get(f"projects/{project}/rows", ids="40")
 
 
+def test_rows_differ_in_texts_and_in_numbers_that_are_far_apart(owner, project, bench):
+    rows = bench.rows(project)
+    near, far = rows.differ(rows.shown([0, 2])), rows.differ(rows.shown([0, 1]))
+    assert far == {"height": True, "weight": True, "town": True}
+    assert near == {"height": False, "weight": False, "town": False}
+
+
 def test_a_program_is_an_annotator_like_any_other(as_person, owner, project, bench):
     robot = as_person("robot", "annotator")[0]
 

@@ -102,15 +102,13 @@ def ask(
             "Every question that this table offers has been answered."
         ))  # fmt: skip
     rows = bench.rows(project).shown(question["rows"])
-    columns = list(rows[0]["cells"])
-    differ = [len({row["cells"][c] for row in rows}) > 1 for c in columns]
     return page(
         "question.html",
         project=found,
         person=person,
         question=question,
         rows=rows,
-        columns=list(zip(columns, differ, strict=True)),
+        columns=list(bench.rows(project).differ(rows).items()),
         words=found.config["words"],
         classes=bench.store.classes(project),
         state=bench.asking.state(project),

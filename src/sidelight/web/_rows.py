@@ -136,6 +136,33 @@ class Rows:
             for row, values in zip(rows, cells, strict=True)
         ]
 
+    @cached_property
+    def spread(self) -> dict[str, float]:
+        """The standard deviation of each column of numbers."""
+        from pyarrow import compute, types
+
+        found = {}
+        for name in self._arrow.column_names:
+            column = self._arrow.column(name)
+            if types.is_floating(column.type) or types.is_integer(column.type):
+                value = compute.stddev(column).as_py()
+                found[name] = 0.0 if value is None or not np.isfinite(value) else float(value)
+        return found
+
+    def differ(self, shown: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
+        """For each column whether rows differ there: texts at all, numbers by a deviation."""
+        first, *others = (row["cells"] for row in shown)
+        found = {}
+        for name, cell in first.items():
+            far = self.spread.get(name)
+            found[name] = any(
+                abs(cell - other[name]) > far
+                if far is not None and None not in (cell, other[name])
+                else cell != other[name]
+                for other in others
+            )
+        return found
+
     def search(self, text: str, limit: int = 50) -> list[int]:
         """The first rows whose id or cells contain a text, whatever its case."""
         from pyarrow import compute, types
