@@ -89,8 +89,8 @@ def with_number_of_clusters(fit: Callable[..., Any]) -> Callable[..., Any]:
     def fit_with_number(
         self: Any, X: Any, y: Any = None, *, side: SideInformation | None = None, **more: Any
     ) -> Any:
-        if not asks_for_number(self):
-            return fit(self, X, y, side=side, **more)
+        if not asks_for_number(self):  # a model of one's own may take no statements
+            return fit(self, X, y, **more) if side is None else fit(self, X, y, side=side, **more)
         from sidelight.select import held_out_number
 
         number, doubt = held_out_number(self, X, y, side=side)

@@ -169,6 +169,37 @@ def test_expected_weights_are_those_of_the_posterior(make):
     assert make(np.zeros(4), 0.8).divergence == pytest.approx(0.0, abs=1e-12)
 
 
+@pytest.mark.parametrize("make", [steps.stick_breaking, steps.finite_dirichlet])
+def test_a_large_concentration_leaves_digits_to_the_divergence(make):
+    # What it is for a concentration without end, to which it comes as 1 / concentration.
+    mass = np.array([1.71, 1.33, 0.58, 0.37, 0.0])
+    limit = {
+        steps.stick_breaking: (mass * psi(1.0 + mass) - gammaln(1.0 + mass)).sum(),
+        steps.finite_dirichlet: 0.0,
+    }[make]
+    far = [abs(make(mass, eta).divergence - limit) for eta in (1e3, 1e6, 1e9, 1e12, 1e15)]
+    assert far[0] > 1e-4
+    for step, eta in zip(far[1:], (1e6, 1e9, 1e12, 1e15), strict=True):
+        assert step < 2.0 * far[0] * 1e3 / eta + 1e-12
+
+
+def test_ratios_of_gamma_functions_are_products():
+    for x in (1e-9, 0.3, 3.0, 99.5, 100.0, 123.4, 1e5, 1e9, 1e15):
+        for more in (0, 1, 2, 7, 150):
+            product = np.log(x + np.arange(more)).sum()
+            assert_allclose(steps.log_gamma_ratio(x, more), product, rtol=1e-13, atol=1e-12)
+
+
+def test_the_bound_never_falls_at_a_concentration_that_swamps_the_rows():
+    side = SideInformation.from_columns(
+        ["label"] * 5, [0, 0, 1, 2, 3], [None] * 5, class_=list("abcda"), n_samples=4
+    )
+    model = BayesianMixture(5, concentration=1e15, n_init=2, max_iter=50, random_state=934)
+    with pytest.warns(LostClassWarning):
+        model.fit(np.full((4, 1), 1e9), side=side)
+    assert (np.diff(model.history_) >= 0).all()
+
+
 def test_sticks_in_the_order_of_size_are_the_best_of_all_orders():
     rng = np.random.default_rng(0)
     for _ in range(50):

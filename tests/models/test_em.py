@@ -137,6 +137,32 @@ class Step(NamedTuple):
     bound: float
 
 
+def climb(bounds, **options):
+    """`ascend` along given bounds: theta is the place among them."""
+    seen = []
+
+    def e_step(place):
+        seen.append(place)
+        return Step(bounds[place])
+
+    options = {"least_gain": 1e-6, "max_iter": 10, **options}
+    following = iter(range(1, len(bounds)))
+    return ascend(0, e_step, lambda step: next(following), **options), seen
+
+
+def test_a_step_that_loses_by_rounding_is_taken_back():
+    found, seen = climb([1.0, 2.0, 2.0 - 1e-9, 3.0])
+    assert (found.theta, found.step.bound, found.history) == (1, 2.0, [1.0, 2.0, 2.0])
+    assert (found.n_iter, found.converged, seen) == (3, True, [0, 1, 2, 1])
+    found, _ = climb([1.0, 2.0, 2.0 - 1e-9, 3.0], least_gain=0.0)
+    assert (found.theta, found.history) == (1, [1.0, 2.0, 2.0])
+
+
+def test_a_step_that_loses_more_is_shown():
+    found, _ = climb([1.0, 2.0, 1.5, 3.0])
+    assert (found.theta, found.history) == (2, [1.0, 2.0, 1.5])
+
+
 def test_what_is_maximised_may_be_renewed_until_that_brings_nothing():
     goals = [0.0]
 

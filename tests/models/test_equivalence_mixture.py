@@ -197,3 +197,14 @@ def test_bic_tries_only_numbers_that_can_keep_the_statements():
     ).fit(X, side=side)
     assert set(model.candidates_) == {(3, "diag"), (4, "diag")}
     assert not model.result_.violated.any()
+
+
+@pytest.mark.parametrize("values", [(4.0, 4.0, 2.0, 1.0), (4.0, 4.0, 4.1, 2.0, 1.0)])
+def test_a_floor_near_rounding_does_not_let_the_objective_fall(values):
+    X = np.array(values)[:, None]
+    for i, j in itertools.combinations(range(len(X)), 2):
+        side = SideInformation.from_pairs(must=[(i, j)], n_samples=len(X))
+        model = EquivalenceGaussianMixture(2, variance_prior=1e-12, n_init=2, random_state=37)
+        model.fit(X, side=side)
+        assert (np.diff(model.history_) >= 0).all()
+        assert model.history_[-1] == model.objective_

@@ -80,6 +80,14 @@ def test_sparse_rows_are_scaled_as_dense_ones_and_stay_sparse_where_zeros_stay()
     assert_array_equal(Scaling.of(constant, "min-max").apply(constant), 0.0)
 
 
+@pytest.mark.filterwarnings("error")
+def test_sparse_float32_near_its_largest_number_is_scaled_in_double_precision():
+    X = np.array([[3e38], [-3e38], [1e38], [0.0]], dtype=np.float32)
+    there, here = Scaling.of(sparse.csr_array(X), "z-score"), Scaling.of(X, "z-score")
+    assert_allclose(there.shift, here.shift)
+    assert_allclose(there.scale, here.scale)
+
+
 class Voting(GraphModel):
     """The least that a graph model is: its clusters are the components of the graph."""
 

@@ -196,3 +196,12 @@ def test_sparse_rows_are_refused_before_scaling_makes_them_dense(scaling):
     model = StructuralEntropyClustering(2, metric="statements", scaling=scaling)
     with pytest.raises(DataError, match="TruncatedSVD"):
         model.fit(X, [0, 0, 1, 1])
+
+
+@pytest.mark.parametrize("Model", [StructuralEntropyTree, PCKMeans, BayesianMixture])
+def test_new_rows_that_are_sparse_are_refused_in_a_metric_that_was_learned(Model, hidden):
+    X, _, y = hidden
+    model = Model(3, metric="statements", random_state=0).fit(X, y)
+    assert model.metric_.learned_
+    with pytest.raises(DataError, match="X is sparse.*TruncatedSVD"):
+        model.predict(csr_array(X[:5]))

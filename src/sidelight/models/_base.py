@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.callback import CallbackSupportMixin
 from sklearn.utils.validation import check_is_fitted
@@ -20,10 +21,10 @@ from sidelight._validation import (
     with_number_of_clusters,
 )
 from sidelight.blocks import Blocks, as_blocks, is_dask, lazily, n_threads, one_blas_thread
-from sidelight.exceptions import LostClassWarning, SideInformationError
+from sidelight.exceptions import DataError, LostClassWarning, SideInformationError
 from sidelight.models._fitting import warn
 from sidelight.models._lost import find_lost
-from sidelight.models._metric import Learned, metric_of
+from sidelight.models._metric import SPARSE, Learned, metric_of
 from sidelight.models._naming import Naming, about_spoken_of
 from sidelight.results import ClusterResult, Membership, Verdict
 from sidelight.side import Agreement, SideInformation
@@ -179,6 +180,9 @@ takes_sparse, on_dask, scales, repetition, contradictions, objective_sense
         """Rows or centres in the metric of the fit; memory maps and Dask block by block."""
         if self._map is None:
             return X
+        if issparse(X):
+            name = type(self).__name__
+            raise DataError(f"{name}: metric={self.metric!r} cannot be used: {SPARSE}.")
         if isinstance(X, np.memmap) and self.on_dask:
             X = as_blocks(X)
         if isinstance(X, Blocks):

@@ -65,18 +65,22 @@ def ascend(
 ) -> Ascent[Parameters, Step]:
     """Alternate both steps until an iteration gains less than ``least_gain``.
 
-    It ends with an E-step, so that memberships belong to the parameters. ``renew`` changes what is
+    It ends with an E-step, so that memberships belong to the parameters. Where parameters have so
+    few digits that the last step loses a little, that step is taken back. ``renew`` changes what is
     maximised where nothing more is gained, and that goes on until it brings nothing new: bounds
     before and after cannot be compared, so ``history`` is that of the last time.
     """
     history: list[float] = []
-    n_iter = 0
+    n_iter, before = 0, theta
     while True:
         step = e_step(theta)
+        lost = loses_by_rounding(step.bound, history, least_gain)
+        if lost:
+            theta, step = before, e_step(before)
         history.append(without_rounding(step.bound, history))
         n_iter += 1
         stop = each_iteration() or n_iter >= max_iter
-        settled = len(history) > 1 and history[-1] - history[-2] < least_gain
+        settled = lost or (len(history) > 1 and history[-1] - history[-2] < least_gain)
         converged = settled and (renew is None or len(history) == 2)
         if stop or converged:
             return Ascent(theta, step, history, n_iter, converged)
@@ -84,7 +88,15 @@ def ascend(
             renew(theta)
             history = []
         else:
-            theta = m_step(step)
+            before, theta = theta, m_step(step)
+
+
+def loses_by_rounding(bound: float, history: list[float], least_gain: float) -> bool:
+    """Whether the bound fell by more than its own last digits, but by less than anyone counts."""
+    if not history:
+        return False
+    fall = history[-1] - bound
+    return 1e-12 * abs(bound) < fall < max(least_gain, 1e-9 * abs(bound))
 
 
 def without_rounding(bound: float, history: list[float]) -> float:

@@ -340,7 +340,8 @@ def _low_and_range(X: Any) -> tuple[Floats, Floats]:
 
 def _mean_and_deviation(X: Any) -> tuple[Floats, Floats]:
     if sparse.issparse(X):
-        mean, variance = mean_variance_axis(X, axis=0)
-        return mean.astype(np.float64), np.sqrt(variance.astype(np.float64))
+        # Scikit-learn gives the precision of X, in which squares of float32 overflow.
+        mean, variance = mean_variance_axis(X.astype(np.float64, copy=False), axis=0)
+        return mean, np.sqrt(variance)
     X = np.asarray(X, dtype=np.float64)
     return X.mean(axis=0), X.std(axis=0)

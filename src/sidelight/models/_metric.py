@@ -197,6 +197,7 @@ def _dense(X: Any) -> Any:
 # The parameter ``metric`` of models
 
 METRIC: list[Any] = [StrOptions({"statements"}), StatementMetric, None]
+SPARSE = "X is sparse, and it mixes all columns; reduce X by TruncatedSVD before"
 
 
 def metric_of(model: Any, X: Any, side: SideInformation) -> StatementMetric:
@@ -204,7 +205,7 @@ def metric_of(model: Any, X: Any, side: SideInformation) -> StatementMetric:
     name, reason = type(model).__name__, model._excludes_metric()
     rows = as_blocks(X)
     if not reason and rows.n_samples and isinstance(rows.block(0).X, CSRRows):
-        reason = "X is sparse, and it mixes all columns; reduce X by TruncatedSVD before"
+        reason = SPARSE
     if reason:
         raise DataError(f"{name}: metric={model.metric!r} cannot be used: {reason}.")
     learner = StatementMetric() if isinstance(model.metric, str) else clone(model.metric)

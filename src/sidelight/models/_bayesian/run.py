@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaln, digamma, gammaln, logsumexp, softmax
+from scipy.special import digamma, gammaln, logsumexp, softmax
 
 from sidelight.blocks import Block, Blocks, RowEntries
 from sidelight.models._bayesian.statements import Couplings, SomeCouplings
@@ -75,26 +75,43 @@ def stick_breaking(mass: Floats, concentration: float) -> Weights:
     order = np.argsort(-mass, kind="stable")
     sizes = mass[order]
     a = 1.0 + sizes
-    b = concentration + np.append(np.cumsum(sizes[:0:-1])[::-1], 0.0)
+    rest = np.append(np.cumsum(sizes[:0:-1])[::-1], 0.0)
+    b = concentration + rest
     both = digamma(a + b)
     log_rest = digamma(b) - both
     log = np.empty_like(mass)
     log[order] = digamma(a) - both + np.append(0.0, np.cumsum(log_rest)[:-1])
     mean = np.empty_like(mass)
     mean[order] = a / (a + b) * np.append(1.0, np.cumprod(b / (a + b))[:-1])
-    divergence = betaln(1.0, concentration) - betaln(a, b) + (a - 1.0) * digamma(a)
-    divergence += (b - concentration) * digamma(b) + (1.0 + concentration - a - b) * both
+    # Written with differences, since a large concentration swallows the masses.
+    divergence = log_gamma_ratio(b, a) - np.log(concentration) - gammaln(a)
+    divergence += sizes * digamma(a) + rest * digamma(b) - (sizes + rest) * both
     return Weights(log, mean, float(divergence.sum()))
 
 
 def finite_dirichlet(mass: Floats, concentration: float) -> Weights:
     """Dirichlet with the same concentration for every component."""
     a = concentration + mass
-    total, prior_total = a.sum(), concentration * len(mass)
+    prior_total = concentration * len(mass)
+    total = prior_total + mass.sum()
     log = digamma(a) - digamma(total)
-    divergence = gammaln(total) - gammaln(a).sum() - gammaln(prior_total)
-    divergence += len(mass) * gammaln(concentration) + (mass * log).sum()
+    divergence = log_gamma_ratio(prior_total, mass.sum()) + (mass * log).sum()
+    divergence -= log_gamma_ratio(concentration, mass).sum()
     return Weights(log, a / total, float(divergence))
+
+
+def log_gamma_ratio(x: Any, more: Any) -> Floats:
+    """Log Gamma(x + more) - log Gamma(x), by Stirling's series where the difference loses digits.
+
+    For x = 1e15 each of the two has an error of 4, and the difference of 35 none.
+    """
+    x, more = np.broadcast_arrays(np.asarray(x, dtype=np.float64), more)
+    large = np.maximum(x, 100.0)
+    after = large + more
+    # Of the terms beyond 1 / 12x the first is 3e-9 at 100, the next 8e-14; their difference less.
+    tail = (1 / after - 1 / large) / 12 - (after**-3.0 - large**-3.0) / 360
+    series = (large - 0.5) * np.log1p(more / large) + more * np.log(after) - more + tail
+    return np.where(x < 100.0, gammaln(x + more) - gammaln(x), series)
 
 
 def run(
