@@ -1,5 +1,7 @@
 """PartialLabelFuzzyCMeans: J against its definition, memberships against a numerical minimum."""
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -69,6 +71,16 @@ def test_j_is_its_definition_and_never_rises(fuzzifier, seed):
     u = wished(d, a, b, fuzzifier)
     assert_allclose(model.objective_, (d * (a * u**fuzzifier + b * (1 - u) ** fuzzifier)).sum())
     assert_array_equal(model.labels_, u.argmax(axis=1))
+
+
+def test_j_never_rises_with_more_clusters_than_different_rows():
+    X = np.random.default_rng(0).integers(4, size=(150, 1)).astype(float)
+    for seed in range(5):
+        model = PartialLabelFuzzyCMeans(60, n_init=1, max_iter=20, random_state=seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # clusters without rows, and few iterations
+            model.fit(X)
+        assert (np.diff(model.history_) <= 0).all()
 
 
 def test_the_default_weight_is_rows_over_annotated_rows():

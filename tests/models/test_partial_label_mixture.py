@@ -9,7 +9,8 @@ from sklearn.mixture import GaussianMixture
 
 from sidelight import PartialLabelGaussianMixture, SideInformation
 from sidelight.exceptions import SidelightError
-from sidelight.models._mixtures.gaussian import COVARIANCE_TYPES, left_out_densities
+from sidelight.models._mixtures.floor import left_out_densities, own_floors, own_level
+from sidelight.models._mixtures.gaussian import COVARIANCE_TYPES
 
 TYPES = pytest.mark.parametrize("kind", COVARIANCE_TYPES)
 
@@ -162,28 +163,57 @@ def test_sparse_rows_give_what_dense_rows_give(kind):
 # The floor under covariances
 
 
-def test_the_density_of_rows_left_out_is_that_of_refitting_without_them():
+@pytest.mark.parametrize("of_its_own", [False, True])
+def test_the_density_of_rows_left_out_is_that_of_refitting_without_them(of_its_own):
     rng = np.random.default_rng(0)
     Z, labels = rng.normal(size=(12, 3)), np.repeat([0, 1], [5, 7])
+    Z[labels == 1] *= 3.0
     counts = np.bincount(labels)
     means = np.array([Z[labels == k].mean(axis=0) for k in range(2)])
     centered = Z - means[labels]
     inside, share, n_spare = centered.T @ centered / 10, 0.3, 10
+    extra = np.diag([0.0, 1.0, 0.0]) if of_its_own else None
     for nu in (0.5, 8.0):
         scale = (1 - share) * inside + share * np.eye(3)
         own = (1 - share) / n_spare
-        found = left_out_densities(centered, labels, counts, scale, own, np.array([nu]))[0]
-        expected = 0.0
+        found = left_out_densities(
+            centered, labels, counts, scale, own, np.array([nu]), extra=extra
+        )
+        expected = np.zeros(2)
         for i in range(12):
-            others = (labels == labels[i]) & (np.arange(12) != i)
+            k = labels[i]
+            others = (labels == k) & (np.arange(12) != i)
             mean = Z[others].mean(axis=0)
-            scatter = (Z[others] - mean).T @ (Z[others] - mean)
+            away = Z[others] - mean
             # Psi without the square of row i, its other parts as they are.
-            c = counts[labels[i]] / (counts[labels[i]] - 1)
-            psi = scale - own * c * np.outer(centered[i], centered[i])
-            sigma = (scatter + nu * psi) / (others.sum() + nu)
-            expected += multivariate_normal(mean, sigma).logpdf(Z[i])
-        assert_allclose(found, expected + 12 * 1.5 * np.log(2 * np.pi), rtol=1e-9)
+            square = own * counts[k] / (counts[k] - 1) * np.outer(centered[i], centered[i])
+            psi = scale - square
+            if of_its_own:
+                level = own_level(centered[labels == k], scale)
+                psi = own_level(away, scale) * scale - level * square + extra / nu
+            sigma = (away.T @ away + nu * psi) / (others.sum() + nu)
+            expected[k] += multivariate_normal(mean, sigma).logpdf(Z[i])
+        assert_allclose(found[:, 0], expected + counts * 1.5 * np.log(2 * np.pi), rtol=1e-9)
+
+
+def test_classes_of_different_spread_have_floors_of_their_own():
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1, 2], 40)
+    Z = rng.normal(size=(120, 8)) * np.repeat([0.05, 1.0, 1.0], 40)[:, None]
+    floor = own_floors(Z, labels, 2, 3)
+    spread = np.trace(floor.scale, axis1=1, axis2=2) / 8
+    assert spread[0] < 0.02 < 0.5 < spread[1]
+    shared = own_floors(Z, labels, 0, 3)  # starts that are drawn have nothing of their own
+    assert_array_equal(floor.scale[2], shared.scale[0])
+    assert_array_equal(shared.scale[0], shared.scale[1])
+
+
+def test_a_column_that_is_constant_in_a_class_may_vary_in_rows_to_come():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 40)
+    X = np.column_stack([rng.normal(size=80), rng.normal(size=80), 1.0 * y])
+    model = PartialLabelGaussianMixture().fit(X, y)
+    assert model.score_samples([[0.0, 0.0, 0.5]])[0] > -100
 
 
 @pytest.mark.parametrize("case", ["more columns than rows", "correlated", "constant"])
@@ -209,6 +239,17 @@ def test_without_a_floor_a_singular_covariance_is_an_error_that_says_what_to_do(
     X = np.random.default_rng(0).normal(size=(10, 20))
     with pytest.raises(SidelightError, match="variance_prior above 0"):
         PartialLabelGaussianMixture(2, variance_prior=0, random_state=0).fit(X)
+    # Variances that are rounding and nothing else.
+    equal = np.repeat([[0.1], [0.7], [0.3]], [9, 1, 5], axis=0) + 1e-9 * np.arange(15)[:, None]
+    with pytest.raises(SidelightError, match="variance_prior above 0"):
+        PartialLabelGaussianMixture(3, variance_prior=0, random_state=0).fit(equal)
+
+
+@pytest.mark.parametrize("kind", COVARIANCE_TYPES)
+def test_rows_that_are_all_equal_make_one_cluster(kind):
+    with pytest.warns(match="clusters"):
+        model = PartialLabelGaussianMixture(2, covariance_type=kind).fit(np.ones((6, 2)))
+    assert model.n_clusters_ == 1
 
 
 def test_a_class_with_one_labelled_row_has_a_cluster():

@@ -45,7 +45,8 @@ from sidelight.models._fitting import (
 )
 from sidelight.models._mixtures.energy import Descent, Said, Task, descend
 from sidelight.models._mixtures.family import RANDOM_STATE, GaussianClusters
-from sidelight.models._mixtures.gaussian import Gaussians, floor_of
+from sidelight.models._mixtures.floor import floor_of
+from sidelight.models._mixtures.gaussian import Gaussians
 from sidelight.models._mixtures.starts import SAMPLE, squared_distances
 from sidelight.models._naming import number_of_clusters
 from sidelight.models._rows import named

@@ -10,7 +10,8 @@ from sidelight._kernels import cross_entropy as kernels
 from sidelight._work import count_work
 from sidelight.models._fitting import never
 from sidelight.models._mixtures.family import Theta
-from sidelight.models._mixtures.gaussian import Components, Floor, Gaussians
+from sidelight.models._mixtures.floor import Floor
+from sidelight.models._mixtures.gaussian import Components, Gaussians
 from sidelight.side import LABEL, SideInformation
 
 Floats = NDArray[np.float64]

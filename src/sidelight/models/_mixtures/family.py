@@ -311,7 +311,8 @@ class HeldMixture(GaussianClusters):
             for emission in emissions:
                 candidate = Candidate(n_clusters, emission, ties)
                 first = first_clusters(rows, plan, candidate)
-                floored = emission.with_floor(*first, self.variance_prior)
+                n_own = n_given(ties) if is_seeded(self.init) else 0
+                floored = emission.with_floor(*first, self.variance_prior, n_own, n_clusters)
                 plan.candidates.append(candidate._replace(emission=floored))
         return plan
 
@@ -319,8 +320,7 @@ class HeldMixture(GaussianClusters):
         """(candidate, number of the start); where nothing is random there is one."""
         starts = []
         for place, (n_clusters, _, ties) in enumerate(plan.candidates):
-            seeded = isinstance(self.init, str) and self.init == "seeded"
-            sure = n_clusters == 1 or (seeded and n_given(ties) == n_clusters)
+            sure = n_clusters == 1 or (is_seeded(self.init) and n_given(ties) == n_clusters)
             starts += [(place, number) for number in range(1 if sure else n_starts(self))]
         return starts
 
@@ -334,6 +334,11 @@ class HeldMixture(GaussianClusters):
         self.bic_ = bic(run, candidate, rows.n_samples)
         self._describe(candidate.ties)
         return self._publish(labels, naming, run, side, seed)
+
+
+def is_seeded(init: Any) -> bool:
+    """Whether labelled classes begin clusters."""
+    return isinstance(init, str) and init == "seeded"
 
 
 def n_given(ties: Ties) -> int:

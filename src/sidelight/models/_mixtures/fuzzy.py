@@ -25,6 +25,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.spatial.distance import cdist
 from sklearn.callback import with_callbacks
 
 from sidelight._validation import HasMethods, Integral, Interval, Real, StrOptions, prepare
@@ -242,7 +243,7 @@ class PartialLabelFuzzyCMeans(ProbableRowModel):
 class Problem(NamedTuple):
     """All that is fixed during a fit; said: of each statement its cluster, sign and weight.
 
-    ``least`` is the smallest squared distance: a row at a centre belongs to it all the same.
+    ``least`` is added to squared distances: a row at a centre belongs to it all the same.
     """
 
     rows: Any
@@ -364,16 +365,18 @@ def shifted(X: Any, shift: Floats) -> Any:
 
 
 def squared_distances(X: Any, centers: Floats, problem: Problem) -> Floats:
-    """From each centre to each row, (K, n), at least ``least``."""
-    norms = (centers**2).sum(axis=1)
+    """From each centre to each row, (K, n), plus ``least``."""
     Z = shifted(X, problem.shift)
-    products = Z @ centers.T
     if sparse.issparse(Z):
+        products = np.asarray(Z @ centers.T).T
         lengths = np.asarray(Z.power(2).sum(axis=1))
+        d = np.maximum((centers**2).sum(axis=1)[:, None] - 2.0 * products + lengths, 0.0)
     else:
-        lengths = np.einsum("ij,ij->i", Z, Z)
-    d = norms[:, None] - 2.0 * np.asarray(products).T + lengths
-    return np.maximum(d, problem.least)
+        # Every difference by itself: J of rows at their centres would else be rounding alone.
+        d = cdist(centers, Z, "sqeuclidean")
+    # Added: with the larger of both, weighted means would not be the best centres.
+    d += problem.least
+    return np.asarray(d)
 
 
 def memberships(d: Floats, fuzzifier: float) -> Floats:

@@ -6,7 +6,7 @@ maximises the log-likelihood plus  sum_k -nu/2 (log |Sigma_k| + tr(Psi Sigma_k^-
 inverse Wishart prior: a likelihood alone has no maximum, since a component on one row may shrink to
 it. The floor counts as nu rows. Psi is fixed for the whole fit, from the scatter inside the
 clusters of the first start; nu is given, or the one that is best for rows that are left out
-(`floor_of`).
+(`_mixtures.floor`), and then components that begin at a class have a nu and a Psi each.
 
 Columns are measured in their standard deviations, spherical ones in one for all; a constant column
 says nothing and is left out. Sparse rows (diagonal and spherical) are not shifted, so that a pass
@@ -25,18 +25,12 @@ from sidelight._kernels import bayesian_mixture as kernels
 from sidelight.blocks import Blocks, CSRRows
 from sidelight.exceptions import DataError
 from sidelight.models._emissions.emission import Rows, Spread, dense_parts
+from sidelight.models._mixtures.floor import Floor, floor_of, own_floors
 
 Floats = NDArray[np.float64]
 Statistics = tuple[Floats, ...]
 
 COVARIANCE_TYPES = ("full", "tied", "diag", "spherical")
-
-# A column may be constant inside every cluster of the start: a millionth of its variance is left.
-_LEAST_VARIANCE = 1e-6
-# The strengths and the round shares of Psi that are tried; densities are flat between them.
-_STRENGTHS = np.geomspace(0.1, 10_000.0, 26)
-_LEFT_OUT = 2_000  # rows that are left out, one by one; of more rows every second, third, …
-_ROUND = (0.001, 0.01, 0.03, 0.1, 0.3, 1.0)
 
 
 class Components(NamedTuple):
@@ -50,13 +44,6 @@ class Components(NamedTuple):
     covariance: Floats
     whiten: Floats
     log_det: Floats
-
-
-class Floor(NamedTuple):
-    """What a covariance is drawn to, Psi, and how many rows that counts as, nu."""
-
-    strength: float
-    scale: Floats
 
 
 @dataclass(frozen=True)
@@ -87,8 +74,15 @@ class Gaussians:
         shift = np.zeros_like(spread.mean) if as_it_is else spread.mean
         return cls(covariance_type, spread.columns, shift, deviation, spread.all_means, as_it_is)
 
-    def with_floor(self, Z: Any, labels: NDArray[Any], strength: float | str) -> Self:
-        """The same with the floor that the clusters of a first start suggest; see `floor_of`."""
+    def with_floor(
+        self, Z: Any, labels: NDArray[Any], strength: float | str, n_own: int, n_clusters: int
+    ) -> Self:
+        """The same with the floor that the clusters of a first start suggest.
+
+        The first ``n_own`` components are the same in every start, and may have one of their own.
+        """
+        if strength == "auto" and self.covariance_type == "full":
+            return replace(self, floor=own_floors(Z, labels, n_own, n_clusters))
         return replace(self, floor=floor_of(self.covariance_type, Z, labels, strength))
 
     @property
@@ -147,10 +141,16 @@ class Gaussians:
         # Without rows and without a floor a covariance is anything.
         rows = np.maximum(counted + strength, 1e-300)
         if self.covariance_type == "spherical":
-            scatter = np.repeat(scatter.mean(axis=1, keepdims=True), d, axis=1)
+            # No column may vary.
+            scatter = np.repeat(scatter.sum(axis=1, keepdims=True) / max(d, 1), d, axis=1)
         shape = (-1,) + (1,) * (scatter.ndim - 1)
-        covariance = (scatter + strength * target) / rows.reshape(shape)
+        drawn = np.reshape(strength, shape) * target if np.ndim(strength) else strength * target
+        covariance = (scatter + drawn) / rows.reshape(shape)
         whiten, log_det = self.whitened(covariance)
+        pivots = np.diagonal(whiten, axis1=1, axis2=2) ** 2 if self.is_matrix else whiten
+        # Only rounding is left, of squares of the size of 1.
+        if np.max(strength) == 0.0 and pivots.max(initial=0.0) > 1e15:
+            raise DataError(_SINGULAR)
         full = (len(mass), *covariance.shape[1:])
         return Components(
             mean,
@@ -209,10 +209,10 @@ class Gaussians:
         n = 1 if self.covariance_type == "tied" else len(components.mean)
         whiten = components.whiten[:n]
         if self.is_matrix:
-            trace = np.einsum("kij,jl,kil->k", whiten, scale, whiten, optimize=True)
+            trace = ((whiten @ scale) * whiten).sum(axis=(1, 2))
         else:
             trace = (whiten * scale).sum(axis=1)
-        return float(-0.5 * strength * (components.log_det[:n] + trace).sum())
+        return float(-0.5 * (strength * (components.log_det[:n] + trace)).sum())
 
     def n_parameters(self, n_clusters: int) -> int:
         """How many numbers a mixture of so many components has, weights included."""
@@ -257,95 +257,3 @@ def scatters(covariance_type: str, statistics: Statistics) -> tuple[Floats, Floa
     if covariance_type == "tied":
         return mean, squares - np.einsum("k,ki,kj->ij", mass, mean, mean)[None]
     return mean, np.maximum(squares - mass[:, None] * mean**2, 0.0)
-
-
-def floor_of(covariance_type: str, Z: Any, labels: NDArray[Any], strength: float | str) -> Floor:
-    """Psi and nu for rows in the coordinates of the emission, with their clusters at the start.
-
-    diag, spherical: Psi is the variance inside clusters, by column or in all, and "auto" is 1.
-    full, tied: Psi lies between the covariance inside clusters (tied: its diagonal) and its mean
-    variance in every direction. Where, and the strength, is what gives rows that are left out one
-    by one the highest density: the sum of log N(x_i; parameters without x_i), which has a closed
-    form.
-    """
-    auto = strength == "auto"
-    counts = np.bincount(labels)
-    n_spare = len(labels) - int(np.count_nonzero(counts))
-    if covariance_type in ("diag", "spherical"):
-        variance = inside_variances(Z, labels, counts, n_spare)
-        if covariance_type == "spherical" and len(variance):
-            variance = np.full_like(variance, variance.mean())
-        return Floor(1.0 if auto else float(strength), variance)
-    d = Z.shape[1]
-    centered = Z - group_means(Z, labels, counts)[labels]
-    inside = centered.T @ centered / n_spare if n_spare else np.eye(d)
-    base = inside if covariance_type == "full" else np.diag(np.diagonal(inside))
-    level = max(float(np.trace(inside)) / max(d, 1), _LEAST_VARIANCE)
-    if covariance_type == "tied":
-        labels, counts = np.zeros_like(labels), np.array([n_spare])
-    strengths = _STRENGTHS if auto else np.array([max(float(strength), _STRENGTHS[0])])
-    best, found = -np.inf, Floor(float(strengths[0]), level * np.eye(d))
-    for share in _ROUND:
-        scale = (1.0 - share) * base + share * level * np.eye(d)
-        # A row that is left out is missing from Psi too.
-        own = (1.0 - share) / n_spare if n_spare and covariance_type == "full" else 0.0
-        value = left_out_densities(centered, labels, counts, scale, own, strengths)
-        if value.max(initial=-np.inf) > best:
-            best = float(value.max())
-            found = Floor(float(strengths[value.argmax()]), scale)
-    return found if auto else found._replace(strength=float(strength))
-
-
-def group_means(Z: Any, labels: NDArray[Any], counts: NDArray[Any]) -> Floats:
-    """The mean of each cluster, 0 for those without rows."""
-    member = sparse.csr_array((np.ones(len(labels)), (labels, np.arange(len(labels)))))
-    sums = member @ Z
-    sums = sums.toarray() if sparse.issparse(sums) else sums
-    return np.asarray(sums / np.maximum(counts, 1)[:, None])
-
-
-def inside_variances(Z: Any, labels: NDArray[Any], counts: NDArray[Any], n_spare: int) -> Floats:
-    """The variance of each column inside clusters; 1, that of the column, if no row is spare."""
-    if not n_spare:
-        return np.ones(Z.shape[1])
-    mean = group_means(Z, labels, counts)
-    squares = np.asarray(Z.multiply(Z).sum(axis=0)) if sparse.issparse(Z) else (Z**2).sum(axis=0)
-    variance = (squares - counts @ mean**2) / n_spare
-    return np.maximum(variance, _LEAST_VARIANCE)
-
-
-def left_out_densities(
-    centered: Floats,
-    labels: NDArray[Any],
-    counts: NDArray[Any],
-    scale: Floats,
-    own_share: float,
-    strengths: Floats,
-) -> Floats:
-    """The log densities of rows under the parameters without them, summed, for each strength.
-
-    With u = x - mean, A = S + nu Psi, q = u' A^-1 u, c = n / (n - 1) and b = c (1 + nu own_share),
-    where own_share is the part of a row's square in Psi, the determinant without x is |A| (1 - b q)
-    and the squared distance (n - 1 + nu) c² q / (1 - b q). Clusters of one row say nothing.
-    """
-    d = centered.shape[1]
-    root = np.linalg.inv(np.linalg.cholesky(scale))
-    log_det = -2.0 * np.log(np.diagonal(root)).sum()
-    whitened = centered @ root.T
-    total = np.zeros(len(strengths))
-    step = max(1, len(centered) // _LEFT_OUT)
-    for k in np.flatnonzero(counts > 1):
-        own, n = whitened[labels == k], float(counts[k])
-        values, vectors = np.linalg.eigh(own.T @ own)
-        some = own[::step]
-        squares = (some @ vectors) ** 2
-        c = n / (n - 1.0)
-        for place, nu in enumerate(strengths):
-            along = np.maximum(values, 0.0) + nu
-            q = squares @ (1.0 / along)
-            left = np.maximum(1.0 - c * (1.0 + nu * own_share) * q, 1e-12)
-            rows = n - 1.0 + nu
-            per_row = np.log(left) + rows * c * c * q / left
-            fixed = log_det + np.log(along).sum() - d * np.log(rows)
-            total[place] -= 0.5 * len(own) * (per_row.mean() + fixed)
-    return total
