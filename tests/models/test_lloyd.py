@@ -166,7 +166,7 @@ class Pairs(Penalty):
             distances, *self.graph, order, 1e-9, np.ones(len(labels), bool), labels
         )
         state.labels[self.held] = labels
-        return n_moved, self.some.moved(tally, before, labels, distances)
+        return n_moved, self.some.moved(tally, before, labels, theta.centers)
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse", "weighted"])
@@ -204,7 +204,7 @@ def test_held_rows_that_move_take_their_sums_along():
     distances = some.distances(theta.centers)
     expected = weight[some.rows, None] * cdist(X[some.rows], theta.centers, "sqeuclidean")
     assert_allclose(distances, expected)
-    found = some.moved(tally, before, after, distances)
+    found = some.moved(tally, before, after, theta.centers)
     state.labels[some.rows] = after
     again = count(problem, state.labels, K)
     assert_allclose(found.sums, again.sums)

@@ -88,10 +88,12 @@ def icm_metric(unary, partner, pair, weight, span, apart, box, order, tolerance,
 
     Pair p of rows that are apart[p, k] in the metric of cluster k costs, if its weight w is above 0
     and the rows are in clusters h and k, w (apart[p, h] + apart[p, k]) / 2, and if it is below 0
-    and both are in k, -w (box[k] - apart[p, k]). pair[t] is the number of entry t.
+    and both are in k, -w (box[k] - apart[p, k]). pair[t] is the number of entry t. One metric for
+    all clusters needs one column of apart.
     """
     n_clusters = unary.shape[1]
     cost = np.empty(n_clusters)
+    step = 1 if apart.shape[1] > 1 else 0
     change = 0.0
     n_moves = 0
     for i in order:
@@ -105,11 +107,11 @@ def icm_metric(unary, partner, pair, weight, span, apart, box, order, tolerance,
             if partner[t] == i:
                 continue
             if w < 0.0:
-                cost[h] -= w * (box[h] - apart[p, h])
+                cost[h] -= w * (box[h] - apart[p, step * h])
                 continue
             for k in range(n_clusters):
                 if k != h:
-                    cost[k] += 0.5 * w * (apart[p, h] + apart[p, k])
+                    cost[k] += 0.5 * w * (apart[p, step * h] + apart[p, step * k])
         own = labels[i]
         best = 0
         for k in range(1, n_clusters):

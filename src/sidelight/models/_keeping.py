@@ -85,7 +85,7 @@ class Apart(NamedTuple):
     def placed(self, cost: Floats) -> Ints:
         """A cluster for each group: by cost (G, K) if that succeeds, else from the known way."""
         labels = np.full(len(cost), -1, dtype=np.int64)
-        taken = np.zeros(cost.shape, dtype=np.int64)
+        taken = np.zeros(cost.shape, dtype=np.int32)
         if colour_by_cost(cost, self.span, self.near, labels, taken) >= 0:
             # Colours are as good in any order; the cheapest one.
             by_colour = np.zeros((cost.shape[1], cost.shape[1]))
@@ -99,8 +99,9 @@ class Apart(NamedTuple):
         A fall within the rounding of the cost would let groups wander for ever.
         """
         labels, (n_groups, n_clusters) = labels.copy(), cost.shape
-        cell = n_clusters * np.repeat(np.arange(n_groups), np.diff(self.span)) + labels[self.near]
-        taken = np.bincount(cell, minlength=cost.size).reshape(cost.shape)
+        taken = np.zeros(cost.shape, dtype=np.int32)
+        one = np.repeat(np.arange(n_groups), np.diff(self.span))
+        np.add.at(taken, (one, labels[self.near]), 1)
         tolerance = 1e-13 * float(cost.max(initial=0.0))
         queue, inside = np.empty(_LONGEST_CHAIN, dtype=np.int64), np.zeros(n_groups, dtype=bool)
         lowest = cost.min(axis=1)
@@ -149,7 +150,7 @@ class TiedGroups(NamedTuple):
         else:  # ejection chains find a way where plain DSATUR does not
             apart = Apart.of(among, np.full(len(first), -1, dtype=np.int64))
             free = np.zeros((len(first), n_clusters))
-            taken = np.zeros(free.shape, dtype=np.int64)
+            taken = np.zeros(free.shape, dtype=np.int32)
             if colour_by_cost(free, apart.span, apart.near, apart.colours, taken) >= 0:
                 refuse_unkeepable(found, n_clusters)
         return cls(rows, group, first, members, apart)

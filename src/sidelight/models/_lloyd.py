@@ -519,22 +519,24 @@ class Held(NamedTuple):
         self.data.sum(_distances_of_block, Centers.of(centers), out)
         return out
 
-    def moved(self, tally: Tally, before: Ints, after: Ints, distances: Floats) -> Tally:
-        """The tally after these rows went from clusters to others; distances: of `distances`.
+    def moved(self, tally: Tally, before: Ints, after: Ints, centers: Floats) -> Tally:
+        """The tally after these rows went from clusters to others.
 
         The tables of the penalty stay as they are: a row that pays by entries too needs `count`.
         """
         went = np.flatnonzero(before != after)
         if not len(went):
             return tally
-        new, old, weight = after[went], before[went], self.weight[went]
+        some = Held.of(self.data, went, self.weight)
+        new, old, weight = after[went], before[went], some.weight
         n_clusters, twice = len(tally.counts), 2 * np.arange(len(went) + 1)
         ends = (np.stack([weight, -weight], axis=1).ravel(), np.stack([new, old], axis=1).ravel())
         pick = sparse.csc_array((*ends, twice), shape=(n_clusters, len(went)))
-        sums = as_dense(pick @ self.data.take(went))
+        sums = as_dense(pick @ some.data.data)
         counts = np.bincount(new, weight, minlength=n_clusters)
         counts = counts - np.bincount(old, weight, minlength=n_clusters)
-        amount = tally.amount + float((distances[went, new] - distances[went, old]).sum())
+        distances, each = some.distances(centers), np.arange(len(went))
+        amount = tally.amount + float((distances[each, new] - distances[each, old]).sum())
         return tally._replace(amount=amount, sums=tally.sums + sums, counts=tally.counts + counts)
 
 

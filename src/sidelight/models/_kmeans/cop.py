@@ -149,9 +149,7 @@ class KeepAll(Penalty):
         tally = super().begin(problem, theta, tally, state)
         if not len(self.held):
             return tally
-        distances = self.data.distances(theta.centers)
-        cost = np.asarray(self.groups.members @ distances)
-        return self._placed(tally, state, self.groups.apart.placed(cost), distances)
+        return self._placed(tally, state, self.groups.apart.placed(self._cost(theta)), theta)
 
     def sweep(
         self, problem: Problem, theta: Theta, tally: Tally, state: State
@@ -159,15 +157,17 @@ class KeepAll(Penalty):
         """Groups to cheaper clusters, alone or along chains, until none gains by that."""
         if not len(self.held):
             return 0, tally
-        distances = self.data.distances(theta.centers)
-        cost = np.asarray(self.groups.members @ distances)
         labels = state.labels[self.held[self.groups.first]].astype(np.int64)
-        n_all, labels = self.groups.apart.improved(cost, labels)
-        return n_all, self._placed(tally, state, labels, distances)
+        n_all, labels = self.groups.apart.improved(self._cost(theta), labels)
+        return n_all, self._placed(tally, state, labels, theta)
 
-    def _placed(self, tally: Tally, state: State, of_group: Ints, distances: Floats) -> Tally:
+    def _cost(self, theta: Theta) -> Floats:
+        """What each group costs in each cluster, (G, K)."""
+        return np.asarray(self.groups.members @ self.data.distances(theta.centers))
+
+    def _placed(self, tally: Tally, state: State, of_group: Ints, theta: Theta) -> Tally:
         """The tally after the groups went to clusters."""
         before = state.labels[self.held].astype(np.int64)
         after = of_group[self.groups.group]
         state.labels[self.held] = after
-        return self.data.moved(tally, before, after, distances)
+        return self.data.moved(tally, before, after, theta.centers)

@@ -37,7 +37,7 @@ def learn(
     """Assign, update centres, update the metric, until no label changes; J never rises."""
     said: Pairs = problem.penalty
     rows = problem.rows
-    labels, cost = rows.column(-1, np.int64), rows.column(0.0)
+    labels = rows.column(-1, np.int32)
     free = np.ones(rows.n_samples, dtype=bool)
     free[said.held] = False
     history: list[float] = []
@@ -45,7 +45,8 @@ def learn(
     while len(history) < max_iter and not (stop or converged):
         before = labels[said.held].copy()
         at = place(theta)
-        amount, n_changed, *totals = rows.sum(_assign_block, at, problem.weight, free, labels, cost)
+        columns = (problem.weight, free, labels)
+        amount, n_changed, *totals = rows.sum(_assign_block, at, *columns, None)
         n_moved, held_cost, of_held = said.sweep(at, before, labels)
         totals = [a + b for a, b in zip(totals, of_held, strict=True)]
         found = float(amount) + held_cost + said.price(theta, labels[said.held])
@@ -57,6 +58,10 @@ def learn(
         updated = said.updated(theta, totals, labels[said.held])
         empty = np.flatnonzero(totals[0] <= 0)
         if len(empty):  # the centre of an empty cluster may be anywhere: where a row pays most
+            cost = rows.column(0.0)
+            rows.sum(
+                _assign_block, at, *columns, cost
+            )  # the labels are those of this place already
             row, value = costliest(rows, np.where(free, cost, 0.0), len(empty))
             at_rows = as_dense(rows.take(row[value > smallest]))
             updated.centers[empty[: len(at_rows)]] = at_rows
@@ -96,10 +101,11 @@ def _assign_block(
     at: Place,
     weight: Floats | None,
     free: NDArray[np.bool_],
-    labels: Ints,
-    cost: Floats,
+    labels: NDArray[np.int32],
+    cost: Floats | None,
 ) -> tuple[Any, ...]:
     X, totals = np.asarray(block.X), at.no_moments()
+    cost = np.empty(len(X)) if cost is None else cost
     done = assign_in_metric(
         X, block_weight(weight, block), free, at.centers, at.scale, at.constant,
         labels, cost, *totals,
@@ -148,11 +154,13 @@ class Pairs(Penalty):
         totals = at.no_moments()
         if not len(self.held):
             return 0, 0.0, totals
-        unary = self.row_weight[:, None] * metric_costs(self.X, at)
-        after = labels[self.held]
-        apart, box = self.squares @ at.scale.T, self.range2 @ at.scale.T
+        unary = metric_costs(self.X, at)
+        unary *= self.row_weight[:, None]
+        after = labels[self.held].astype(np.int64)
+        scale = at.scale if self.per_cluster else at.scale[:1]
+        apart, box = self.squares @ scale.T, self.range2 @ at.scale.T
         # A fall within the rounding of J would let rows wander for ever.
-        tolerance = 1e-13 * float(np.abs(unary).max())
+        tolerance = 1e-13 * float(max(unary.max(), -unary.min()))
         waiting = np.ones(len(after), dtype=bool)
         how = (apart, box, self.order, tolerance, waiting)
         while waiting.any():

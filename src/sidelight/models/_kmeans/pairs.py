@@ -57,18 +57,18 @@ class PairPenalty(Penalty, ABC):
         """Held rows to their cheapest clusters, pass by pass, until no row moves."""
         if not len(self.held):
             return 0, tally
-        distances = self.data.distances(theta.centers)
-        unary = distances + self._own_prices(theta)
+        unary = self.data.distances(theta.centers)
+        # A fall within the rounding of J would let rows wander for ever.
+        tolerance = 1e-13 * float(unary.max(initial=0.0))
+        unary += self._own_prices(theta)
         before = state.labels[self.held].astype(np.int64)
         after = before.copy()
-        # A fall within the rounding of J would let rows wander for ever.
-        tolerance = 1e-13 * float(distances.max(initial=0.0))
         waiting = np.ones(len(after), dtype=bool)
         while waiting.any():
             count_work("relocation tests", int(waiting.sum()) * unary.shape[1])
             self._move(unary, tolerance, waiting, after)
         state.labels[self.held] = after
-        tally = self.data.moved(tally, before, after, distances)
+        tally = self.data.moved(tally, before, after, theta.centers)
         change = self._table_change(before, after, len(theta.centers))
         side = (tally.side[0] + change, *tally.side[1:])
         return int((before != after).sum()), tally._replace(side=side)

@@ -137,6 +137,8 @@ def _heaviest_labels(side: SideInformation) -> Ints:
 def _class_of_groups(groups: Ints, class_of: Ints, n_groups: int) -> Ints:
     """The class of each group whose labelled rows have one and the same; −1 of the others."""
     known = np.flatnonzero(class_of >= 0)
+    if not len(known):
+        return np.full(n_groups, -1, dtype=np.int64)
     lowest = np.full(n_groups, np.iinfo(np.int64).max)
     highest = np.full(n_groups, -1, dtype=np.int64)
     np.minimum.at(lowest, groups[known], class_of[known])

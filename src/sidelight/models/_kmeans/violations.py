@@ -64,7 +64,7 @@ class Violations(Penalty, ABC):
         count_work("relocation tests", len(self.one))
         self._place(distances, theta, after)
         state.labels[self.held] = after
-        tally = self.data.moved(tally, before, after, self.data.weight[:, None] * distances)
+        tally = self.data.moved(tally, before, after, theta.centers)
         price = np.asarray(self._price(distances, theta, after))
         tally = tally._replace(side=(*self._drawn(distances, theta, after), price))
         return int((before != after).sum()), tally
