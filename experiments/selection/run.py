@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -18,7 +18,7 @@ from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.metrics import silhouette_score
 from sklearn.mixture import GaussianMixture
 
-from experiments.defaults.development import TABLES, development_table
+from experiments.defaults.development import TABLES, Development, development_table
 from experiments.runner import Cell, Experiment, Outcome, Table, seed_of
 from experiments.tables import markdown
 from sidelight import PCKMeans, StructuralEntropyTree
@@ -36,7 +36,8 @@ CHOSEN = tuple(name for name in TABLES if name not in ("orl", "bank77", "isolet1
 SIX = ("iris", "wine", "ecoli", "segmentation", "optdigits", "mouse_bladder")
 LEAK = ("iris", "ecoli", "optdigits")
 NUMBERS = (25, 100, 200)
-MOST_ROWS = 200
+MOST_ROWS = 400  # of a choice
+FEW_ROWS = 200  # where there are many fits
 ANNOTATED = 0.6  # of the rows are those that statements may name
 # Those of our models whose fits take a tenth of a second at most.
 MODELS = (*("StructuralEntropyClustering", "StructuralEntropyTree", "PCKMeans", "BayesianMixture"),)
@@ -45,10 +46,18 @@ RULES = ("best score", "one-error rule", "most satisfied", "silhouette")
 DRAWS = 1
 
 
-def _data(cell: Cell) -> tuple[Floats, Ints]:
-    data = development_table(cell["dataset"], cell["draw"])
-    X, y = data.X[:MOST_ROWS], data.y[:MOST_ROWS]
-    return X, np.unique(y, return_inverse=True)[1]
+@cache
+def _table(name: str, draw: int) -> Development:
+    """Cells come in any order, and some tables are slow to prepare; all of them are 10 MB."""
+    return development_table(name, draw)
+
+
+def _data(cell: Cell, most: int = FEW_ROWS) -> tuple[Floats, Ints]:
+    data = _table(cell["dataset"], cell["draw"])
+    # At random: files that are sorted by class would lose classes.
+    rng = np.random.default_rng(seed_of(dataset=cell["dataset"], draw=cell["draw"], rows=most))
+    rows = np.sort(rng.permutation(len(data.y))[:most])
+    return data.X[rows], np.unique(data.y[rows], return_inverse=True)[1]
 
 
 def _pairs(y: Ints, n: int, accuracy: float, seed: int) -> SideInformation:
@@ -72,7 +81,7 @@ def run(cell: Cell) -> Mapping[str, float]:
 
 def _choice(cell: Cell) -> dict[str, float]:
     """ARI on untouched rows of what each rule chooses, and of the best candidate."""
-    X, y = _data(cell)
+    X, y = _data(cell, MOST_ROWS)
     seed = seed_of(**cell)
     side = _pairs(y, cell["statements"], cell["accuracy"], seed)
     models = [*_without_statements(cell["dataset"], cell["draw"]), *MODELS]
@@ -90,10 +99,21 @@ def _choice(cell: Cell) -> dict[str, float]:
         "silhouette": int(np.argmax(shapes)),
     }
     values = {rule: float(ari[place]) for rule, place in chosen.items()}
+    # Rows are sorted by score, so that the first is the choice among some of them.
+    free_of_statements = [place for place, row in enumerate(rows) if not row.n_statements]
+    first, best = chosen["best score"], int(np.argmax(ari))
     right = _share_right(y, labels[chosen["best score"]], free)
     wrong = 1.0 - cell["accuracy"]
     return values | {
-        "best": float(ari.max()),
+        "best": float(ari[best]),
+        "clusterings": float(ari[free_of_statements[0]]),
+        "best clustering": float(ari[free_of_statements].max()),
+        "tied best": float(max(ari[k] for k, row in enumerate(rows) if row.behind < 1.0)),
+        "k of choice": float(rows[first].n_clusters or 0),
+        "k of best": float(rows[best].n_clusters or 0),
+        "choice uses statements": float(rows[first].n_statements > 0),
+        "best uses statements": float(rows[best].n_statements > 0),
+        "judged": float(found.estimate.n_statements),
         "classes": float(len(np.unique(y))),
         "candidates": float(len(rows)),
         "ties": float(sum(row.behind < 1.0 for row in rows) - 1),
@@ -116,10 +136,10 @@ class Given(ClusterMixin, BaseEstimator):
         return self
 
 
-@lru_cache(maxsize=2)
+@cache
 def _without_statements(dataset: str, draw: int) -> list[Given]:
     """K-means, Ward and diagonal mixtures for every number of clusters."""
-    X, _ = _data({"dataset": dataset, "draw": draw})
+    X, _ = _data({"dataset": dataset, "draw": draw}, MOST_ROWS)
     found = []
     for k in GRID:
         mixture = GaussianMixture(
@@ -219,7 +239,7 @@ def _number(cell: Cell) -> dict[str, float]:
 def missing(cell: Cell) -> str | None:
     """Why this cell cannot run here: its table is not on this machine."""
     try:
-        development_table(cell["dataset"], cell["draw"])
+        _table(cell["dataset"], cell["draw"])
     except DatasetNotFoundError as error:
         return str(error)
     return None
@@ -246,7 +266,11 @@ def _number_cells(repeats: int | None) -> list[Cell]:
     ]
 
 
-_CHOICE = (*RULES, "best", "classes", "candidates", "ties", "nested", "truth", "untouched")
+_CHOICE = (
+    *(*RULES, "best", "clusterings", "best clustering", "tied best"),
+    *("k of choice", "k of best", "choice uses statements", "best uses statements"),
+    *("classes", "candidates", "ties", "judged", "nested", "truth", "untouched"),
+)
 
 
 def _flat(outcomes: Sequence[Outcome], names: Sequence[str]) -> list[dict[str, Any]]:
@@ -270,7 +294,7 @@ def _told(values: Sequence[float], digits: int = 2) -> str:
 
 def _render_choice(outcomes: Sequence[Outcome]) -> tuple[list[dict[str, Any]], str]:
     rows = _flat(outcomes, _CHOICE)
-    lines, figures = [], []
+    shares, losses, figures = [], [], []
     for m, accuracy in product(NUMBERS, (1.0, 0.9)):
         # A table where no candidate finds anything says nothing about choices.
         mine = [
@@ -280,23 +304,33 @@ def _render_choice(outcomes: Sequence[Outcome]) -> tuple[list[dict[str, Any]], s
         if not mine:
             continue
         what = f"{m}, {'clean' if accuracy == 1.0 else '10 % wrong'}"
-        ratios = {rule: [r[rule] / r["best"] for r in mine] for rule in RULES}
-        shares = [
-            f"{sum(r[rule] for r in mine) / sum(r['best'] for r in mine):.2f}" for rule in RULES
-        ]
-        told = [
-            f"{_told(ratios[rule])} ({share})" for rule, share in zip(RULES, shares, strict=True)
-        ]
-        lines.append([what, str(len(mine)), *told, f"{_mean([r['ties'] for r in mine])[0]:.1f}"])
+        told = [_share(mine, rule, "best") for rule in RULES]
+        shares.append([what, str(len(mine)), *told])
+        n_ties, n_judged = (f"{_mean([r[w] for r in mine])[0]:.1f}" for w in ("ties", "judged"))
+        losses.append([
+            what, _share(mine, "clusterings", "best clustering"),
+            _share(mine, "best clustering", "best"), _share(mine, "tied best", "best"), n_ties,
+            n_judged,
+        ])  # fmt: skip
         gaps = [r["nested"] - r["truth"] for r in mine]
         figures.append([what, _told([r["nested"] for r in mine], 3),
                         _told([r["truth"] for r in mine], 3), _told(gaps, 3)])  # fmt: skip
     text = "Share of the best candidate's ARI on untouched rows, mean over tables ± standard error "
     text += "(in brackets: sum of ARI over sum of the best)\n\n"
-    text += markdown(["statements", "tables", *RULES, "ties"], lines)
+    text += markdown(["statements", "cells", *RULES], shares)
+    text += "\nWhere the loss is, likewise\n\n"
+    header = ["statements", "choice among clusterings without statements, of the best of these"]
+    header += ["best of these, of the best candidate", "best of the ties", "ties", "inside folds"]
+    text += markdown(header, losses)
     text += "\nThe figure that is shown (nested share of statements right) beside the truth\n\n"
     text += markdown(["statements", "nested", "truth, untouched rows", "difference"], figures)
     return rows, text
+
+
+def _share(rows: Sequence[Mapping[str, Any]], part: str, whole: str) -> str:
+    """Mean of ratios with its standard error, and the ratio of sums."""
+    ratio = sum(r[part] for r in rows) / sum(r[whole] for r in rows)
+    return f"{_told([r[part] / r[whole] for r in rows], 3)} ({ratio:.3f})"
 
 
 def _render_leak(outcomes: Sequence[Outcome]) -> tuple[list[dict[str, Any]], str]:
@@ -350,27 +384,28 @@ EXPERIMENT = Experiment(
         "choice": Table(
             "Share of the best candidate's ARI",
             (
-                f"At most {MOST_ROWS} rows of a table; statements are random pairs among "
+                f"At most {MOST_ROWS} random rows of a table; statements are random pairs among "
                 f"{ANNOTATED:.0%} of them; scores are of rows without statements.",
                 "Candidates: KMeans, Ward and diagonal mixtures with 2 to 20 clusters, and "
                 f"{', '.join(MODELS)}, those that need K with three numbers.",
                 "best score: what compare chooses. one-error rule: the fewest clusters within one "
                 "standard error of it. most satisfied: by the statements that the fit has seen. "
-                "silhouette: without statements.",
+                "silhouette: without statements. inside folds: statements about rows of one fold.",
             ),
             _choice_cells,
             _render_choice,
         ),
         "leak": Table(
             "200 pairs among 40 rows",
-            ("Share of held-out pairs that PCKMeans keeps; at most 200 rows.",),
+            (f"Share of held-out pairs that PCKMeans keeps; at most {FEW_ROWS} rows.",),
             _leak_cells,
             _render_leak,
         ),
         "k": Table(
             "Numbers of clusters",
             (
-                "What each draw finds, in order; random pairs. held-out: PCKMeans with 2 to 15 "
+                f"What each draw finds, in order; at most {FEW_ROWS} random rows and random pairs. "
+                "held-out: PCKMeans with 2 to 15 "
                 "clusters by compare. tree: StructuralEntropyTree. bic: diagonal mixtures. "
                 "eigengap: of the graph of 10 neighbours.",
             ),

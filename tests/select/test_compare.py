@@ -9,9 +9,16 @@ from sklearn.preprocessing import StandardScaler
 
 from sidelight import PartitionLevelKMeans, PCKMeans, SideInformation, StructuralEntropyTree
 from sidelight.exceptions import SideInformationError, SidelightError
-from sidelight.select import _compare, compare, cross_validate_statements, held_out_number
+from sidelight.select import (
+    SideKFold,
+    _compare,
+    compare,
+    cross_validate_statements,
+    held_out_number,
+    statement_scores,
+)
 from sidelight.select._candidates import classifiers, our_models
-from sidelight.side import sample_labels, sample_pairs
+from sidelight.side import MUST, sample_labels, sample_pairs
 
 
 def separated(n=150, seed=0, spread=9.0):
@@ -43,16 +50,44 @@ def test_the_number_of_classes_is_found_and_the_best_comes_first():
     assert {row.n_statements for row in found.rows} == {0, 80}
 
 
-def test_a_line_is_what_cross_validation_gives():
+def test_a_line_is_what_cross_validation_gives_where_no_pair_is_cut():
     X, truth = separated(spread=2.0)
-    side = sample_pairs(truth, 80, random_state=0)
+    pairs = np.random.default_rng(0).permutation(150)[:100].reshape(50, 2)  # no two share a row
+    together = truth[pairs[:, 0]] == truth[pairs[:, 1]]
+    side = SideInformation.from_pairs(pairs[together], pairs[~together], n_samples=150)
     model = PCKMeans(3, n_init=2, random_state=0)
     found = compare(X, side=side, models=[model], n_clusters=3, random_state=7)
     alone = cross_validate_statements(model, X, side=side, random_state=7)
+    assert alone.n_statements == 50
     assert found.choice.score == alone.score
     assert found.choice.standard_error == alone.score_error
     assert found.estimate.share_right == alone.share_right
     assert "only candidate" in found.reason
+
+
+def test_a_pair_in_two_folds_counts_half_in_each_and_not_in_the_estimate():
+    X, truth = separated(spread=1.5)
+    side = sample_pairs(np.where(np.arange(150) < 40, truth, -1), 90, random_state=0)
+    model = PCKMeans(3, n_init=2, random_state=0)
+    clusters = KMeans(3, n_init=2, random_state=0)
+    models = [model, clusters]
+    found = compare(X, side=side, models=models, n_clusters=3, random_state=7)
+    said, counts, n_inside = side.statements, np.zeros((2, 2)), 0
+    must = said.kind == MUST
+    rows, fold = SideKFold(5, random_state=7).folds(side)
+    for k in range(5):
+        ends = np.isin([said.i, said.j], rows[fold == k]).sum(axis=0)
+        labels = model.fit(X, side=side.where(ends == 0)).labels_
+        together = labels[said.i] == labels[said.j]
+        np.add.at(counts, (must.astype(int), together.astype(int)), ends / 2)
+        n_inside += (ends == 2).sum()
+    score = {row.model: row.score for row in found.rows}
+    apart_f, together_f = 2 * counts.diagonal() / (counts.sum(axis=0) + counts.sum(axis=1))
+    assert score["PCKMeans"] == pytest.approx((apart_f + together_f) / 2)
+    whole = statement_scores(clusters.fit_predict(X), side)  # all statements, once each
+    assert score["KMeans"] == pytest.approx(whole.score)
+    assert found.estimate.n_statements == n_inside < 90
+    assert counts.sum() == 90
 
 
 def test_differences_below_one_standard_error_are_ties_and_said():

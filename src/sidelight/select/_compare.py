@@ -29,6 +29,7 @@ from sidelight.select._scores import Judgement, judge, judging_weight
 from sidelight.side import Agreement, SideInformation, dyadic_error
 
 Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 # How many numbers of clusters, the best of clusterings without statements, our models try.
 SHORTLIST = 3
@@ -145,6 +146,10 @@ def compare(
     the mean of two F-scores over pairs of rows, with must and with cannot as the positive answer.
     Candidates that use no statements are fitted once and judged by the same statements.
 
+    A pair of rows in two folds is judged by both fits, half each: each has seen no statement about
+    one of its rows, so that the answer does not follow from what it has seen. The estimate leaves
+    such pairs out: about the other row statements were seen, which flatters.
+
     Parameters
     ----------
     X : array, data frame or sparse matrix of shape (n_samples, n_features)
@@ -212,7 +217,7 @@ def compare(
         why = "; ".join(f"{e.candidate.full_name}: {e.remark}" for e in run.entries[:5])
         raise SidelightError(f"no candidate could be judged ({why or 'there are none'}).")
     chosen, behind = choose(done)
-    n_judged = sum(len(fold.statement) for fold in chosen.judged)
+    n_judged = run.n_judged
     lines = _lines(run.entries, chosen, behind, n_judged)
     return Comparison(
         [line for line, _ in lines],
@@ -228,18 +233,29 @@ def compare(
 # The fits
 
 
+class Judged(NamedTuple):
+    """What the fit of a fold does to statements about rows of the fold.
+
+    ``inside`` judges those about no other rows, for the estimate; ``pairs`` has those across its
+    border too, half each, for the choice.
+    """
+
+    inside: Judgement
+    pairs: Agreement
+
+
 class Entry:
     """A candidate and what became of it."""
 
     def __init__(self, candidate: Candidate, order: int) -> None:
         self.candidate, self.order = candidate, order
-        self.folds: dict[int, Judgement] = {}
+        self.folds: dict[int, Judged] = {}
         self.found: list[int] = []
         self.seconds, self.remark = 0.0, "not finished"
-        self.judgements: list[Judgement] | None = None
+        self.judgements: list[Judged] | None = None
 
     @property
-    def judged(self) -> list[Judgement]:
+    def judged(self) -> list[Judged]:
         """The judgements of all folds; only for those that are finished."""
         assert self.judgements is not None
         return self.judgements
@@ -253,7 +269,7 @@ class Entry:
     def agreement(self, folds: Sequence[int] | None = None) -> Agreement:
         """Over all folds, or some."""
         chosen = range(len(self.judged)) if folds is None else folds
-        return Agreement.joined([self.judged[k].agreement for k in chosen])
+        return Agreement.joined([self.judged[k].pairs for k in chosen])
 
     def line(self, behind: float, remark: str) -> Compared:
         """As a line of the table."""
@@ -289,6 +305,12 @@ class _Run:
         self.n_jobs, self.progress = n_jobs, progress
         self.entries: list[Entry] = []
         self.n_done = self.n_jobs_known = 0
+
+    @property
+    def n_judged(self) -> int:
+        """How many statements the choice goes by."""
+        counts = self.side.statements.binding
+        return int((counts if self.weight is None else counts & (self.weight > 0)).sum())
 
     def without_folds(self) -> None:
         """Where nobody uses statements all of them can be judged, those across borders too."""
@@ -362,11 +384,21 @@ def _work(
             partition = fitted
             if len(masks) > 1:  # names of clusters are not to know the fold
                 partition = Partition.of_labels(fitted.labels, side.where(kept))
-            found.append(judge(partition, side, held, weight=weight))
+            inside = judge(partition, side, held, weight=weight)
+            found.append(Judged(inside, _pairs(side, fitted.labels, kept, held, weight)))
     except Exception as error:  # any estimator may be named: the others go on
         return number, f"{type(error).__name__}: {error}".splitlines()[0][:200]
     labels = fitted.labels
     return number, (found, time.process_time() - start, len(np.unique(labels[labels >= 0])))
+
+
+def _pairs(
+    side: SideInformation, labels: Any, kept: Mask, held: Mask, weight: Floats | None
+) -> Agreement:
+    """The pairs with a row in the fold; of two folds, they count half in each."""
+    share = np.where(held, 1.0, 0.5) if weight is None else np.where(held, 1.0, 0.5) * weight
+    near = held | ~kept
+    return Agreement.of(side.where(near), labels, weight=share[near])
 
 
 def _run_all(run: _Run, models: Any, n_clusters: Any, seed: int) -> list[str]:
@@ -452,7 +484,7 @@ def nested_estimate(entries: Sequence[Entry], side: SideInformation) -> HeldOut:
     found = []
     for k in range(n_folds):
         chosen, _ = choose(entries, [j for j in range(n_folds) if j != k])
-        found.append(chosen.judged[k])
+        found.append(chosen.judged[k].inside)
     return HeldOut.of(found, side)
 
 
@@ -547,8 +579,7 @@ def held_out_number(
     if not ties:
         return chosen.n_clusters, ""
     told = ", ".join(map(str, sorted(ties)))
-    n_judged = sum(len(fold.statement) for fold in chosen.judged)
     return chosen.n_clusters, (
-        f"{chosen.n_clusters} clusters do best by {n_judged} statements held back; they do not "
+        f"{chosen.n_clusters} clusters do best by {run.n_judged} statements held back; they do not "
         f"tell it from {told}. More statements would."
     )
