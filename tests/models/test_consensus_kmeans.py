@@ -164,4 +164,5 @@ def test_what_is_no_partition_is_refused():
 def test_the_paper_has_one_partition_and_random_starts():
     model = ConsensusKMeans.as_published(n_clusters=3)
     assert (model.n_partitions, model.partition_clusters, model.init) == (1, 1.0, "random")
+    assert model.partition_init == "random"
     assert model.side_weight == 100.0

@@ -9,8 +9,7 @@ from sidelight.metrics import adjusted_rand, normalized_mutual_info
 from sidelight.side import sample_labels
 
 DRAWS = 6
-# Liu & Fu, ICDM 2015, Table II: NMI of data in their own units. KCC on iris is left out: it varies
-# by 7 to 11 points with the one partition, which the paper starts at random rows.
+# Liu & Fu, ICDM 2015, Table II: NMI of data in their own units.
 TABLE_2 = [
     (LCVQE, "iris", 10, 76.0),
     (LCVQE, "iris", 30, 81.0),
@@ -20,6 +19,9 @@ TABLE_2 = [
     (ConsensusKMeans, "breast", 10, 75.7),
     (ConsensusKMeans, "breast", 30, 80.0),
 ]
+# The one partition of KCC starts at random rows, and on iris it often ends elsewhere: standard
+# deviations are 6 to 10 points, so that the mean takes more draws.
+KCC_IRIS = [(10, 72.6), (30, 76.4), (50, 81.8)]
 # Zeng et al., SDM 2024, Table 1: ARI and NMI of columns scaled to 0 … 1, a tenth labelled.
 SEEDED = [("isolet1", 66.5, 81.1), ("optdigits", 73.5, 77.9)]
 
@@ -27,15 +29,27 @@ SEEDED = [("isolet1", 66.5, 81.1), ("optdigits", 73.5, 77.9)]
 @pytest.mark.slow
 @pytest.mark.parametrize(("model", "name", "percent", "printed"), TABLE_2)
 def test_cells_of_plsi_table_2(model, name, percent, printed, shared_data):
+    # Standard deviations are 2 to 3 points, of theirs and of ours.
+    found = _mean_nmi(model, name, percent, DRAWS, shared_data)
+    assert found == pytest.approx(printed, abs=2.5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("percent", "printed"), KCC_IRIS)
+def test_kcc_on_iris_from_partitions_that_start_at_random_rows(percent, printed, shared_data):
+    found = _mean_nmi(ConsensusKMeans, "iris", percent, 60, shared_data)
+    assert found == pytest.approx(printed, abs=2.5)
+
+
+def _mean_nmi(model, name, percent, n_draws, shared_data):
     data = load(name, "plsi", data_home=shared_data)
     found = []
-    for seed in range(DRAWS):
+    for seed in range(n_draws):
         side = sample_labels(data.y, percent / 100, random_state=seed)
         fitted = model.as_published(n_clusters=len(data.class_names), random_state=seed)
         labels = fitted.fit(data.X, side=side).labels_
         found.append(100 * normalized_mutual_info(data.y, labels, average="geometric"))
-    # Standard deviations are 2 to 3 points, of theirs and of ours.
-    assert np.mean(found) == pytest.approx(printed, abs=2.5)
+    return np.mean(found)
 
 
 @pytest.mark.slow

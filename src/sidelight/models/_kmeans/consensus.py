@@ -63,6 +63,8 @@ class ConsensusKMeans(CenterModel):
     partition_clusters : int or float, default=2.0
         The number of clusters of the partitions that are made; a float is a multiple of
         ``n_clusters``.
+    partition_init : {"k-means++", "random"}, default="k-means++"
+        Where k-means starts to make a partition: "random" is random rows, as published.
     utility : {"category", "entropy", "cosine", "lp"}, default="category"
         How agreement is measured: see Notes.
     p : float, default=5.0
@@ -146,6 +148,7 @@ class ConsensusKMeans(CenterModel):
     _published: ClassVar[dict[str, Any]] = {
         "n_partitions": 1,
         "partition_clusters": 1.0,
+        "partition_init": "random",
         "init": "random",
     }
     _loop = staticmethod(agree)
@@ -157,6 +160,7 @@ class ConsensusKMeans(CenterModel):
             Interval(Integral, 1, None, closed="left"),
             Interval(RealNotInt, 0, None, closed="neither"),
         ],
+        "partition_init": [StrOptions({"k-means++", "random"})],
         "utility": [StrOptions({"category", "entropy", "cosine", "lp"})],
         "p": [Interval(Real, 1, None, closed="neither")],
         "side_weight": [Interval(Real, 0, None, closed="left")],
@@ -169,6 +173,7 @@ class ConsensusKMeans(CenterModel):
         partitions: str = "kmeans",
         n_partitions: int = 10,
         partition_clusters: float = 2.0,
+        partition_init: str = "k-means++",
         utility: str = "category",
         p: float = 5.0,
         side_weight: float = 100.0,
@@ -189,6 +194,7 @@ class ConsensusKMeans(CenterModel):
         self.partitions = partitions
         self.n_partitions = n_partitions
         self.partition_clusters = partition_clusters
+        self.partition_init = partition_init
         self.utility = utility
         self.p = p
         self.side_weight = side_weight
@@ -208,7 +214,7 @@ class ConsensusKMeans(CenterModel):
             sizes = [int(np.clip(round(k), 1, rows.n_samples))] * self.n_partitions
             # A stream of its own: starts of the consensus do not follow those of the partitions.
             rng = np.random.default_rng([given.seed, 1])
-            self._base = Quantisers.of(rows, given.weight, sizes, rng)
+            self._base = Quantisers.of(rows, given.weight, sizes, rng, self.partition_init)
         labels = LabelTable.of(given.side)
         labels = labels._replace(weight=self.side_weight * labels.weight)
         table = with_partitions(labels, self._base.assign(rows), self._base.sizes)

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from sidelight.blocks import Block, Blocks, CSRRows, one_blas_thread
 from sidelight.exceptions import DataError
-from sidelight.models._centers import as_matrix, plus_plus
+from sidelight.models._centers import as_matrix, plus_plus, random_rows
 from sidelight.models._kmeans.statements import LabelTable
 from sidelight.models._lloyd import Problem, State, Theta, assign, iterate
 
@@ -76,13 +76,21 @@ class Quantisers(NamedTuple):
 
     @classmethod
     def of(
-        cls, rows: Blocks, weight: Any, n_clusters: list[int], rng: np.random.Generator
+        cls,
+        rows: Blocks,
+        weight: Any,
+        n_clusters: list[int],
+        rng: np.random.Generator,
+        init: str = "k-means++",
     ) -> "Quantisers":
-        """One run of k-means per partition, each from a start of its own."""
+        """One run of k-means per partition, each from a start of its own; init may be "random"."""
         found = []
         with one_blas_thread():
             for k, child in zip(n_clusters, rng.spawn(len(n_clusters)), strict=True):
-                start = plus_plus(rows, weight, np.empty((0, rows.n_features)), k, child)
+                start = np.empty((0, rows.n_features))
+                if init == "random":
+                    start = random_rows(rows, weight, k, child)
+                start = plus_plus(rows, weight, start, k, child)
                 run = iterate(Problem(rows, weight), Theta(start), _MAX_ITER)
                 found.append(run.theta.centers)
         return cls(tuple(found))
