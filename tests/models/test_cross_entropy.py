@@ -69,11 +69,14 @@ def test_the_difference_of_energy_per_move_is_that_of_the_definition(seed, stren
     before = energy(labels)
     assert_allclose(clusters.energy, before, rtol=1e-10)
     cost, u, y, scratch, totals = np.empty(4), np.empty(3), np.empty(3), np.empty(9), np.empty(9)
+    steps = np.empty((2, 4))
+    for k in range(4):
+        kernels.set_steps(k, clusters.state, clusters.entropy, clusters.constants, steps)
     for i in range(0, 40, 3):
         kernels.changes(
             task.Z[i], i, labels[i], task.said, clusters.state, clusters.entropy, clusters.table,
-            clusters.alive, clusters.constants, u, y, scratch[: clusters.table.shape[1]], totals,
-            cost,
+            clusters.alive, clusters.constants, steps, u, y, scratch[: clusters.table.shape[1]],
+            totals, cost,
         )  # fmt: skip
         for k in range(4):
             moved = labels.copy()
