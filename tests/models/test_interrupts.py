@@ -51,6 +51,54 @@ def test_an_interrupt_ends_a_fit_of_60000_rows_long_before_its_end():
     assert told.count("portion") < 150  # of 190
 
 
+# A thread sends the signal once the fit has used a second, far from its checks of the data.
+IN_THE_MIDDLE = """
+import os, signal, threading, time
+import numpy as np
+import sidelight
+
+model = sidelight.{model}
+X = np.random.default_rng(0).normal(size=(200_000, 8))
+model.fit(X[:500])  # kernels are compiled
+began = time.process_time()
+
+def interrupt():
+    global sent
+    while time.process_time() < began + 1.0:
+        time.sleep(0.01)
+    sent = time.process_time()
+    os.kill(os.getpid(), signal.SIGINT)
+
+threading.Thread(target=interrupt).start()
+try:
+    model.fit(X)
+    print("done")
+except KeyboardInterrupt:
+    print(time.process_time() - sent)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no signal to send")
+@pytest.mark.parametrize(
+    "model",
+    [
+        "PartitionLevelKMeans(60, n_init=20, random_state=0)",
+        "BayesianMixture(20, random_state=0)",
+        "StructuralEntropyClustering(5, random_state=0)",
+    ],
+)
+def test_an_interrupt_in_the_middle_of_a_fit_ends_it_within_two_seconds_of_work(model):
+    child = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", IN_THE_MIDDLE.format(model=model)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert child.stdout, child.stderr
+    assert "done" not in child.stdout
+    assert float(child.stdout) < 2.0
+
+
 @pytest.fixture
 def X():
     rng = np.random.default_rng(0)
