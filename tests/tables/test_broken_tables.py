@@ -9,7 +9,7 @@ import pytest
 
 from sidelight import _memory
 from sidelight.exceptions import DataError
-from sidelight.tables import read_table
+from sidelight.tables import _arrays, read_table
 
 
 def with_header(shape, data=b"", dtype="<f8"):
@@ -50,6 +50,17 @@ def test_arrays_larger_than_memory_are_refused_before_reading(tmp_path, monkeypa
         read_table(tmp_path / name)
     monkeypatch.setattr(_memory, "available", lambda: 900_000)
     assert read_table(tmp_path / name).n_rows == 2_000
+
+
+def test_a_limit_that_nobody_could_know_of_is_not_called_damage(tmp_path, monkeypatch):
+    np.savez(tmp_path / "a.npz", X=np.ones((20, 2)))
+
+    def refuse(*_args, **_more):
+        raise MemoryError("Unable to allocate 1.49 GiB")
+
+    monkeypatch.setattr(_arrays, "_read_members", refuse)
+    with pytest.raises(DataError, match=r"a\.npz does not fit into memory .*1\.49 GiB.*Dask"):
+        read_table(tmp_path / "a.npz")
 
 
 def test_only_the_members_that_are_needed_are_read(tmp_path, monkeypatch):

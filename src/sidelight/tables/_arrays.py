@@ -15,6 +15,10 @@ from sidelight.exceptions import DataError
 from sidelight.tables._columns import UNREADABLE, Column, Contents, check_header, numbered
 
 _NEEDED = ("X", "y", "class_names", "feature_names")
+_SMALLER = (
+    "Take fewer rows, or cluster it in Python as a memory map (numpy.load with mmap_mode) or a "
+    "Dask array."
+)
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
@@ -23,7 +27,9 @@ def read_arrays(path: Path) -> Contents:
         parts = _read_members(path) if zipfile.is_zipfile(path) else {"X": _read_lone(path)}
     except DataError:
         raise
-    except (*UNREADABLE, NotImplementedError, RuntimeError, MemoryError) as error:
+    except MemoryError as error:  # a limit of the process, such as ulimit -v
+        raise DataError(f"{path} does not fit into memory ({error}). {_SMALLER}") from None
+    except (*UNREADABLE, NotImplementedError, RuntimeError) as error:
         raise DataError(
             f"{path} is not a file of plain numpy arrays, or is damaged ({error})."
         ) from None
@@ -105,6 +111,5 @@ def _check_memory(path: Path, n_bytes: int) -> None:
     if free is not None and n_bytes > free:
         raise DataError(
             f"{path} needs {_memory.in_words(n_bytes)} of memory, and "
-            f"{_memory.in_words(free)} are free. Take fewer rows, or cluster it in Python as a "
-            "memory map (numpy.load with mmap_mode) or a Dask array."
+            f"{_memory.in_words(free)} are free. {_SMALLER}"
         )
