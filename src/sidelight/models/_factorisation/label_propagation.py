@@ -25,6 +25,7 @@ from scipy import sparse
 from sidelight._validation import Interval, Real, StrOptions
 from sidelight.models._factorisation.family import (
     FACTOR_PARAMETERS,
+    FLOOR,
     FactorModel,
     Run,
     best,
@@ -314,10 +315,17 @@ class Problem(NamedTuple):
         return cls(data, W, degree, stated, pull, alpha, data.squares, float(stated.sum()))
 
     def start(self, given: Ints | None, n_clusters: int, rng: np.random.Generator) -> Factors:
-        """Random positive factors."""
-        F = start_of(given, (self.graph.shape[0], n_clusters), rng) / n_clusters
-        Z = rng.uniform(0.1, 1.0, size=(n_clusters, n_clusters)) / n_clusters + np.eye(n_clusters)
-        return Factors(F, Z, rng.uniform(0.1, 1.0, size=(self.data.X.shape[1], n_clusters)))
+        """Random positive factors: F in the unit of labels, and U as large as then fits X best.
+
+        A smaller F would grow to fit X before the labels have spread, and its columns would be
+        parts of X that are no classes.
+        """
+        F = start_of(given, (self.graph.shape[0], n_clusters), rng)
+        Z = rng.uniform(0.01, 1.0, size=(n_clusters, n_clusters))
+        U = rng.uniform(0.01, 1.0, size=(self.data.X.shape[1], n_clusters))
+        FZ = F @ Z
+        fit = float((self.data.times(U) * FZ).sum()) / float(((FZ.T @ FZ) * (U.T @ U)).sum())
+        return Factors(F, Z, np.maximum(fit * U, FLOOR))
 
     def step(self, factors: Factors) -> Factors:
         """One step of U, of Z, and of F."""
