@@ -69,7 +69,7 @@ def test_cannot_links_decide_how_many_clusters_there_are():
 
 def test_must_links_act_through_the_cannot_links_that_follow():
     side = SideInformation.from_pairs(must=[(0, 1), (2, 3)], cannot=[(1, 2)], n_samples=5)
-    pairs = apart_pairs(side, np.arange(5))
+    pairs = apart_pairs(side)
     found = {tuple(sorted(p)) for p in zip(pairs.one.tolist(), pairs.other.tolist(), strict=True)}
     assert found == {(0, 2), (0, 3), (1, 2), (1, 3)}
 
@@ -77,7 +77,7 @@ def test_must_links_act_through_the_cannot_links_that_follow():
 def test_weights_are_those_of_stated_links():
     side = SideInformation.from_pairs(must=[(0, 1)], n_samples=4)
     side += SideInformation.from_pairs(cannot=[(1, 2)], n_samples=4, weight=3.0)
-    pairs = apart_pairs(side, np.arange(4))
+    pairs = apart_pairs(side)
     assert_array_equal(pairs.weight, [1.0, 3.0])  # (0, 2) is entailed
 
 
@@ -93,7 +93,7 @@ def test_many_rows_are_stood_for_by_centres_and_annotated_rows(monkeypatch):
     monkeypatch.setattr(constrained, "_CENTERS", 60)
     X, y = blobs(1200, spread=10.0)
     side = sample_labels(y, 30, random_state=0)
-    points = condensed(X, side, 0)
+    points = condensed(X, side, 0, 1)
     assert len(points.X) <= 90
     assert points.weight.sum() == 1200
     assert_array_equal(points.X[points.of_row[side.annotated_rows]], X[side.annotated_rows])
@@ -102,6 +102,17 @@ def test_many_rows_are_stood_for_by_centres_and_annotated_rows(monkeypatch):
     too_many = sample_labels(y, 300, random_state=0)
     with pytest.raises(SideInformationError, match=r"rows have statements; above 200 rows"):
         model.fit(X, side=too_many)
+
+
+def test_with_many_pairs_centres_stand_for_rows_below_the_limit_of_rows():
+    X, y = blobs(2000, spread=10.0)
+    few, many = sample_labels(y, 6, random_state=0), sample_labels(y, 200, random_state=0)
+    assert len(condensed(X, few, 0, len(apart_pairs(few).one)).X) == 2000
+    n_pairs = len(apart_pairs(many).one)
+    points = condensed(X, many, 0, n_pairs)
+    assert len(points.X) ** 2 * n_pairs <= constrained._WORK
+    assert points.weight.sum() == 2000
+    assert_array_equal(points.X[points.of_row[many.annotated_rows]], X[many.annotated_rows])
 
 
 def test_too_many_entailed_pairs_are_refused(monkeypatch):

@@ -14,8 +14,9 @@ h       bandwidth, n_steps       c       constraint_scale
 Choices of ours: modes that have met are one, up to 1e-6 of h, and cannot-links between the same two
 modes are one, that of the largest weight: else a hundred of them, each of which leaves 98 % of the
 kernel inside a cluster, tear it apart. A statement's weight is a power of its factor. Above 5,000
-rows, rows without statements are stood for by 2,000 centres of k-means. The published settings and
-scaling are not known.
+rows, rows without statements are stood for by 2,000 centres of k-means; with many pairs, by fewer,
+and below 5,000 rows too (rows² x pairs above 4e9). The published settings and scaling are not
+known.
 """
 
 import warnings
@@ -47,6 +48,8 @@ Ints = NDArray[np.int64]
 MOST_POINTS = 5_000  # rows, or annotated rows and centres, that shift: arrays are points x points
 MOST_PAIRS = 1_000_000  # cannot-links of rows, with what follows from them
 _CENTERS = 2_000  # that stand for rows without statements, where there are too many
+_FEWEST_CENTERS = 200
+_WORK = 4e9  # points² x pairs of a step: with more pairs, fewer points
 _SAMPLE = 20_000  # rows from which these are found
 _SAME = 1e-6  # of the bandwidth: modes that are nearer are one
 
@@ -78,7 +81,7 @@ class ConstrainedMeanShift(SideClusterer):
         Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
         unless these are too few. "statements" is one with its defaults.
     random_state : int, Generator or RandomState, optional
-        Source of the centres that stand for rows, above 5,000 of these.
+        Source of the centres that stand for rows, where there are many rows or many pairs.
 
     Attributes
     ----------
@@ -89,7 +92,7 @@ class ConstrainedMeanShift(SideClusterer):
     n_clusters_ : int
         The number of clusters.
     modes_ : ndarray of shape (n_points, n_features)
-        Where each row ended, or each annotated row and centre above 5,000 rows.
+        Where each row ended, or each annotated row and each centre that stands for others.
     bandwidth_ : float
         The last bandwidth.
     objective_ : float
@@ -106,8 +109,11 @@ class ConstrainedMeanShift(SideClusterer):
     Without cannot-links there is one cluster, and ``result_.provenance["advice"]`` says so.
     Must-links act only through the cannot-links that follow from them.
 
-    A step takes points² columns, and less when modes have met. Our implementation; settings and
-    scaling of the published figures are not known.
+    A step takes points² columns, and points² pairs at the most; less when modes have met. Centres
+    of k-means stand for rows without statements above 5,000 rows, and where rows² times the pairs
+    of rows that are kept apart is above 4e9, as with 2,000 rows of which 200 have labels.
+
+    Our implementation; settings and scaling of the published figures are not known.
 
     References
     ----------
@@ -133,7 +139,9 @@ class ConstrainedMeanShift(SideClusterer):
     accepts = ("must", "cannot", "label", "not_label")
     finds_k = True
     weight_unit = "powers of a factor that keeps modes apart"
-    scales = "A step takes n² d, up to 5,000 rows; more are stood for by 2,000 centres."
+    scales = (
+        "A step takes n² times the pairs; beyond 5,000 rows, or many pairs, centres stand for rows."
+    )
     repetition = "ignored"
     contradictions = "tolerated"
     objective_sense = "min"
@@ -190,8 +198,9 @@ class ConstrainedMeanShift(SideClusterer):
         _refuse_sparse(X)
         X, side, seed = prepare(self, X, y, side)
         X = np.asarray(X, dtype=np.float64)
-        points = condensed(X, side, seed)
-        pairs = apart_pairs(side, points.of_row)
+        pairs = apart_pairs(side)
+        points = condensed(X, side, seed, len(pairs.one))
+        pairs = Pairs(points.of_row[pairs.one], points.of_row[pairs.other], pairs.weight)
         middle = points.X.mean(axis=0)
         # Squares of the largest numbers overflow, and those of the smallest are zero.
         size = float(np.abs(points.X - middle).max()) or 1.0
@@ -275,13 +284,14 @@ class Points(NamedTuple):
     of_row: Ints
 
 
-def condensed(X: Floats, side: SideInformation, seed: int) -> Points:
-    """All rows up to 5,000; else the annotated ones, and centres for the others."""
-    n = len(X)
-    if n <= MOST_POINTS:
+def condensed(X: Floats, side: SideInformation, seed: int, n_pairs: int) -> Points:
+    """All rows, if they and the pairs are few; else annotated ones, and centres for the others."""
+    n, annotated = len(X), side.annotated_rows
+    most = int(np.sqrt(_WORK / max(n_pairs, 1)))
+    n_centers = int(np.clip(most - len(annotated), _FEWEST_CENTERS, _CENTERS))
+    if n <= min(MOST_POINTS, max(most, len(annotated) + n_centers)):
         return Points(X, np.ones(n), np.arange(n))
-    annotated = side.annotated_rows
-    if len(annotated) + _CENTERS > MOST_POINTS:
+    if n > MOST_POINTS and len(annotated) + _CENTERS > MOST_POINTS:
         raise SideInformationError(
             f"{len(annotated):,} rows have statements; above {MOST_POINTS:,} rows at most "
             f"{MOST_POINTS - _CENTERS:,} may, because each of them shifts by itself.",
@@ -291,7 +301,7 @@ def condensed(X: Floats, side: SideInformation, seed: int) -> Points:
     others = np.setdiff1d(np.arange(n), annotated)
     rng = np.random.default_rng(seed)
     some = others if len(others) <= _SAMPLE else rng.choice(others, _SAMPLE, replace=False)
-    k = min(_CENTERS, len(others))
+    k = min(n_centers, len(others))
     centers = find_model("PartitionLevelKMeans")(k, n_init=1, max_iter=10, random_state=seed)
     with_centers = _quietly(centers, X[np.sort(some)])
     nearest = np.asarray(with_centers.predict(X[others]), dtype=np.int64)
@@ -313,15 +323,15 @@ def _quietly(model: Any, X: Floats) -> Any:
 
 
 class Pairs(NamedTuple):
-    """Cannot-links between points, each once, and their weights."""
+    """Cannot-links between rows or points, each once, and their weights."""
 
     one: Ints
     other: Ints
     weight: Floats
 
 
-def apart_pairs(side: SideInformation, of_row: Ints) -> Pairs:
-    """Stated cannot-links and those that follow from groups that are apart."""
+def apart_pairs(side: SideInformation) -> Pairs:
+    """Of rows: stated cannot-links and those that follow from groups that are apart."""
     closure = side.closure()
     apart = sparse.triu(closure.apart_graph(), 1).tocoo()  # the diagonal is contradictions
     size = closure.sizes
@@ -339,10 +349,10 @@ def apart_pairs(side: SideInformation, of_row: Ints) -> Pairs:
     place = np.arange(n_pairs) - np.repeat(np.cumsum(count) - count, count)
     i = members[first[a[pair]] + place // size[b[pair]]]
     j = members[first[b[pair]] + place % size[b[pair]]]
-    keys = np.minimum(i, j) * len(of_row) + np.maximum(i, j)
+    keys = np.minimum(i, j) * side.n_samples + np.maximum(i, j)
     order = np.argsort(keys)
     weight = _stated_weights(side, keys[order])
-    return Pairs(of_row[i[order]], of_row[j[order]], weight)
+    return Pairs(i[order], j[order], weight)
 
 
 def _stated_weights(side: SideInformation, keys: Ints) -> Floats:
@@ -374,21 +384,40 @@ def run(
     """Modes and clusters of the points after all bandwidths."""
     modes, mode_of = X.copy(), np.arange(len(X))
     for h in bandwidths:
-        blocked = _blocked(modes, mode_of, pairs, h, constraint_scale)
+        looked_at = _near(modes, X, mode_of, h, truncation)
+        blocked = _blocked(modes, mode_of, pairs, h, constraint_scale, looked_at)
         moved = np.empty_like(modes)
         shift(modes, X, weight, mode_of, blocked, 1.0 / h**2, truncation, moved)
         modes, mode_of = _met(moved, mode_of, h)
         if task is not None and task.step():
             break
-    blocked = _blocked(modes, mode_of, pairs, h, constraint_scale)
+    looked_at = _near(modes, modes, np.arange(len(modes)), h, merge_kernel)
+    blocked = _blocked(modes, mode_of, pairs, h, constraint_scale, looked_at)
     kernel = np.exp(-cdist(modes, modes, "sqeuclidean") / h**2)
     joined = sparse.csr_array((kernel > merge_kernel) & (blocked > merge_block))
     cluster = connected_components(joined, directed=False)[1]
     return modes[mode_of], cluster[mode_of].astype(np.int64)
 
 
-def _blocked(modes: Floats, mode_of: Ints, pairs: Pairs, h: float, scale: float) -> Floats:
-    """What cannot-links leave of the kernel of two modes; of those between the same two, one."""
+def _near(modes: Floats, X: Floats, mode_of: Ints, h: float, kernel: float) -> sparse.csr_array:
+    """Of each mode, the modes of the points X that it sees with at least this kernel."""
+    reach = -np.log(kernel) * h**2 * (1.0 + 1e-9) if kernel > 0 else np.inf  # rounding: rather more
+    i, j = np.nonzero(cdist(modes, X, "sqeuclidean") <= reach)
+    return sparse.csr_array((np.ones(len(i), dtype=bool), (i, mode_of[j])), (len(modes),) * 2)
+
+
+def _blocked(
+    modes: Floats,
+    mode_of: Ints,
+    pairs: Pairs,
+    h: float,
+    scale: float,
+    looked_at: sparse.csr_array,
+) -> Floats:
+    """What cannot-links leave of the kernel of two modes; of those between the same two, one.
+
+    Only the entries that are looked at; all others are one.
+    """
     m = len(modes)
     blocked = np.ones((m, m))
     a, b = mode_of[pairs.one], mode_of[pairs.other]
@@ -401,8 +430,12 @@ def _blocked(modes: Floats, mode_of: Ints, pairs: Pairs, h: float, scale: float)
     distance = np.sqrt(((modes[one] - modes[other]) ** 2).sum(axis=1))
     # Rows that are kept apart and yet have met: a radius of nothing, at their own mode.
     radius = np.maximum(np.minimum(h, scale * distance), _SAME * h)
-    listed = np.empty((2, m), dtype=np.int64)
-    block_pairs(modes, one, other, radius, power, np.empty(m), np.empty(m), listed, blocked)
+    ends, row = np.unique(np.concatenate([one, other]), return_inverse=True)
+    distances = cdist(modes[ends], modes, "sqeuclidean")
+    block_pairs(
+        distances, *row.reshape(2, -1), radius, power, looked_at.indptr.astype(np.int64),
+        looked_at.indices.astype(np.int64), np.zeros((2, m)), np.empty((2, m), np.int64), blocked,
+    )  # fmt: skip
     return blocked
 
 
