@@ -137,7 +137,7 @@ def micro_clusters(X: NDArray[Any], n_cells: int, *, seed: int, n_iter: int = 8)
     Examples
     --------
     >>> import numpy as np
-    >>> X = np.repeat([[0.0], [9.0]], 4, axis=0)
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0], [90.0], [91.0], [92.0], [93.0]])
     >>> cell = micro_clusters(X, 2, seed=0)
     >>> bool(cell[0] == cell[3] != cell[4] == cell[7])
     True
