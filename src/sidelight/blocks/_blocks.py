@@ -85,7 +85,25 @@ class RowEntries(NamedTuple):
 
 
 def part_of(column: Any, start: int, stop: int) -> Any:
-    """What a column, or statements with a method ``within``, hold about rows start to stop."""
+    """The part of a column that is about rows start to stop.
+
+    Parameters
+    ----------
+    column : array, or an object with a method ``within``, or None
+        A value for each row, or statements about rows.
+    start, stop : int
+        The rows.
+
+    Returns
+    -------
+    the same kind of thing, or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> part_of(np.arange(10), 3, 6).tolist(), part_of(None, 3, 6)
+    ([3, 4, 5], None)
+    """
     if column is None:
         return None
     return column.within(start, stop) if hasattr(column, "within") else column[start:stop]
