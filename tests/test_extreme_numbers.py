@@ -19,7 +19,8 @@ from sidelight import (
 )
 from sidelight._validation import LARGEST, LARGEST_WEIGHT
 from sidelight.exceptions import DataError, SideInformationError
-from sidelight.models import find_model, model_names
+from sidelight.models import model_names
+from small_models import with_clusters
 
 MODELS = [
     AnnotatedGaussianMixture(2, n_init=2, n_generations=1, random_state=0),
@@ -32,7 +33,7 @@ MODELS = [
 ALL = [
     *MODELS,
     *(
-        find_model(name)(2, random_state=0)
+        with_clusters(name, 2)
         for name in model_names()
         if name not in {type(model).__name__ for model in MODELS}
     ),
@@ -171,6 +172,7 @@ def mixed_weights(model, n_samples):
     )
 
 
+@pytest.mark.filterwarnings("ignore::sidelight.exceptions.LostClassWarning")
 @every_model
 def test_large_weights_beside_small_ones_keep_the_contract(model, X):
     fitted = clone(model).fit(X, side=mixed_weights(model, len(X)))
@@ -181,6 +183,7 @@ def test_large_weights_beside_small_ones_keep_the_contract(model, X):
     assert np.unique(fitted.labels_).tolist() == [0, 1]
 
 
+@pytest.mark.filterwarnings("ignore::sidelight.exceptions.LostClassWarning")
 @pytest.mark.parametrize("seed", range(10))
 def test_two_statements_of_weight_1e15_leave_the_others_in_j(seed):
     rng = np.random.default_rng(seed)

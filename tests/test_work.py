@@ -91,6 +91,7 @@ def work_of(model, kind):
 
 
 @pytest.mark.parametrize(("model", "kind"), CASES)
+@pytest.mark.filterwarnings("ignore::sidelight.exceptions.LostClassWarning")
 def test_a_fit_takes_no_more_work_than_was_recorded(model, kind):
     recorded = json.loads(RECORD.read_text())[f"{model}, {kind}"]
     work = work_of(model, kind)

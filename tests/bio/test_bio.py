@@ -19,6 +19,7 @@ from sidelight import (
 )
 from sidelight.exceptions import DataError, LostClassWarning, SideInformationError, SidelightError
 from sidelight.graph import neighbor_graph
+from sidelight.models import model_names
 
 TYPES = np.repeat(["B cell", "T cell", "NK"], 50)
 
@@ -231,7 +232,7 @@ def test_a_chain_that_is_a_graph_already_is_left_as_it_is(joined):
 
 
 def test_models_of_rows_refuse_neighbours_and_name_those_that_take_them(joined):
-    able = "MarkovAggregation, StructuralEntropyClustering, StructuralEntropyTree"
+    able = ", ".join(model_names(takes_similarities=True))
     with pytest.raises(DataError, match=f"or take one of {able}."):
         bio.cluster(joined, neighbors_key="neighbors")
 

@@ -19,6 +19,7 @@ from sidelight.models import (
     model_names,
     model_tags,
 )
+from small_models import with_clusters
 
 
 def test_every_model_is_a_name_of_both_packages():
@@ -107,9 +108,7 @@ def test_the_tag_says_whether_rows_may_be_on_dask(name):
     array = pytest.importorskip("dask.array")
     X = np.concatenate([np.zeros((20, 2)), np.full((20, 2), 5.0)])
     X += np.random.default_rng(0).normal(size=X.shape)
-    model = find_model(name)()
-    given = {"n_clusters": 2, "random_state": 0}
-    model.set_params(**{key: given[key] for key in given if key in model.get_params()})
+    model = with_clusters(name, 2)
     lazy = array.from_array(X, chunks=(10, 2))
     if model_tags(name).on_dask:
         assert len(np.asarray(model.fit(lazy).labels_)) == 40

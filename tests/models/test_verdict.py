@@ -15,9 +15,10 @@ from sidelight import (
     StructuralEntropyClustering,
 )
 from sidelight.exceptions import DataError
-from sidelight.models import find_model, model_names
+from sidelight.models import model_names
 from sidelight.report import Evidence, summarize, suspect_rows
 from sidelight.side import match_classes
+from small_models import with_clusters
 
 
 @pytest.fixture
@@ -146,7 +147,8 @@ def test_a_result_keeps_nothing_of_the_data_and_of_the_start():
     assert_array_equal(again.probabilities(X), model.predict_proba(X))
 
 
-@pytest.mark.parametrize("name", model_names(accepts="label"))
+# SemiMultiCons judges the partition of each of its levels, and so names the clusters of each.
+@pytest.mark.parametrize("name", sorted({*model_names(accepts="label")} - {"SemiMultiCons"}))
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_classes_are_matched_at_most_once_in_a_fit(name, liar, monkeypatch):
     X, _, side = liar
@@ -158,7 +160,7 @@ def test_classes_are_matched_at_most_once_in_a_fit(name, liar, monkeypatch):
 
     monkeypatch.setattr("sidelight.models._naming.match_classes", counted)
     monkeypatch.setattr("sidelight.side._matching.match_classes", counted)
-    result = find_model(name)(2, random_state=0).fit(X, side=side).result_
+    result = with_clusters(name, 2).fit(X, side=side).result_
     summarize(result, X)
     suspect_rows(result)
     # Models that start from other models: these are given statements of their own.

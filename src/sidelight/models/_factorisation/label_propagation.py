@@ -232,7 +232,7 @@ class Shifted(NamedTuple):
         shift = np.maximum(-low, 0.0)
         scale = float((high + shift).max(initial=0.0)) or 1.0
         X = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
-        X = (X / scale).astype(np.float64)
+        X = X.astype(np.float64) / scale  # which may be beyond single precision
         return cls(X, shift / scale, scale)
 
     def times(self, U: Floats) -> Floats:
