@@ -119,6 +119,6 @@ def form_token(request: Request) -> str:
 
 
 def check_form(request: Request, given: Any) -> None:
-    """Refuse a form that was not made for this session."""
+    """Refuse a form that was not made for who sends it."""
     if not isinstance(given, str) or not hmac.compare_digest(given, form_token(request)):
         raise HTTPException(403, "the form is out of date; reload the page.")
