@@ -83,6 +83,7 @@ def test_the_option_is_the_model_on_transformed_rows(name, hidden):
 
 
 @pytest.mark.parametrize("name", WITH_METRIC)
+@pytest.mark.filterwarnings("ignore::sidelight.exceptions.LostClassWarning")  # three labels each
 def test_too_few_statements_leave_the_model_as_it_is(name, hidden):
     X, truth, _ = hidden
     y = np.where(np.arange(240) < 9, truth, -1)  # six degrees of freedom of twelve
