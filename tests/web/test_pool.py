@@ -11,6 +11,8 @@ from sidelight.store import Store
 from sidelight.web._pool import Pool
 from sidelight.web._settings import Settings
 
+pytestmark = pytest.mark.slow  # processes and signals, by the clock
+
 PATIENCE = 90.0  # a worker imports scikit-learn and numba before it begins
 
 

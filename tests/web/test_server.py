@@ -15,6 +15,8 @@ from sidelight.store import Store
 from sidelight.web import Client
 from web_table import write_table
 
+pytestmark = pytest.mark.slow  # processes and signals, by the clock
+
 START = (
     "import sys; from sidelight.cli import main; sys.argv = ['sidelight', 'serve', *sys.argv[1:]];"
     "main()"
