@@ -57,8 +57,6 @@ import os, signal, threading, time
 import numpy as np
 import sidelight
 
-pytestmark = pytest.mark.slow  # processes and signals, by the clock
-
 model = sidelight.{model}
 X = np.random.default_rng(0).normal(size=(200_000, 8))
 model.fit(X[:500])  # kernels are compiled
