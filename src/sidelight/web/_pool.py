@@ -128,7 +128,11 @@ class Pool:
 
     def _run(self, worker: "_Worker", job: Any) -> None:
         """One job in one process, until it ends in some way."""
-        worker.send(job._asdict())
+        try:
+            worker.send(job._asdict())
+        except OSError:  # it died since it was looked at; the next job gets a new one
+            self._store.jobs.crashed(job.id, "the worker process died")
+            return
         begun = time.monotonic()
         while True:
             kind, what = worker.receive(_WAIT)
