@@ -1,0 +1,319 @@
+"""What a study found, as columns, a frame, a file, a page, or in words."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.exceptions import SidelightError
+from sidelight.tables import Prepared, Table
+
+if TYPE_CHECKING:
+    from sidelight.report import Evidence
+    from sidelight.results import ClusterResult, Verdict
+    from sidelight.select import Comparison, HeldOut
+
+PLANES = {
+    "pca": "The picture shows the first two principal components.",
+    "tsne": "The picture is a t-SNE map: neighbours are near, distances say nothing.",
+    "umap": "The picture is a UMAP map: neighbours are near, distances say nothing.",
+}
+
+
+class Cluster(NamedTuple):
+    """One cluster of an answer: its number, its name, how many rows it has, and their share.
+
+    Examples
+    --------
+    >>> Cluster(0, "stable", 30, 0.25).name
+    'stable'
+    """
+
+    number: int
+    name: str
+    size: int
+    share: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Answer:
+    """What a study found: clusters with names, what became of the statements, and notes.
+
+    `fit` makes one.
+
+    Parameters
+    ----------
+    model : fitted model
+        Its ``result_`` has the verdict on every statement.
+    table : Table
+        The rows, as they were given.
+    ids : ndarray or None
+        The ids of the rows, if they have any.
+    prepared : Prepared
+        The matrix that the model saw, and how it came about.
+    notes : list of str
+        How good the answer is, what was done and what to beware of, in sentences.
+    held_out : HeldOut or None
+        What fits without a part of the statements say about these.
+    truth : list or None
+        The true classes, where there are any to compare with.
+    stability : list of ndarray
+        The labels of fits with other seeds.
+    comparison : Comparison or None
+        The model beside others, where that was asked for.
+    quality : str or None
+        How good the answer is by statements held back, in a sentence, or what to ask to find out;
+        the first of the notes.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sidelight import study
+    >>> table = pd.DataFrame({"x": [0.0, 0.1, 5.0, 5.1], "known": ["low", None, "high", None]})
+    >>> answer = study.fit(table, "PartitionLevelKMeans", labels="known")
+    >>> [(cluster.name, cluster.size) for cluster in answer.clusters]
+    [('high', 2), ('low', 2)]
+    >>> answer.columns()["cluster_name"]
+    ['low', 'low', 'high', 'high']
+    >>> print(answer.in_words())
+    2 statements are too few to hold some back: how good the answer is remains open. Ask for 18...
+    table: 4 rows, clustered by 1 columns.
+    Not used to cluster: known.
+    Columns were standardised (mean 0, standard deviation 1).
+    PartitionLevelKMeans: ClusterResult(4 rows in 2 clusters; 0 of 2 statements broken)
+    <BLANKLINE>
+      high         2 rows   50.0%
+      low          2 rows   50.0%
+    """
+
+    model: Any
+    table: Table
+    ids: NDArray[Any] | None
+    prepared: Prepared
+    notes: list[str]
+    held_out: "HeldOut | None"
+    truth: list[Any] | None
+    stability: list[NDArray[Any]]
+    comparison: "Comparison | None" = None
+    quality: str | None = None
+
+    def __repr__(self) -> str:
+        told = repr(self.result).removeprefix("ClusterResult(")
+        return f"Answer({type(self.model).__name__}: {told}"
+
+    @property
+    def result(self) -> "ClusterResult":
+        """Labels, names, verdict, objective and provenance of the fit."""
+        result: ClusterResult = self.model.result_
+        return result
+
+    @property
+    def verdict(self) -> "Verdict":
+        """What the fit says about every statement: kept or broken, and how probably wrong."""
+        return self.result.verdict
+
+    @property
+    def clusters(self) -> list[Cluster]:
+        """The clusters, in the order of their numbers."""
+        n_rows = max(len(self.result.labels), 1)
+        named = zip(self.result.cluster_names, self.result.sizes.tolist(), strict=True)
+        return [Cluster(k, str(name), size, size / n_rows) for k, (name, size) in enumerate(named)]
+
+    @cached_property
+    def _evidence(self) -> "Evidence":
+        from sidelight.report import Evidence
+
+        found = Evidence.of(
+            self.model,
+            self.prepared.X,
+            truth=self.truth,
+            stability=self.stability,
+            quality=self.quality,
+            notes=self.notes,
+        )
+        return found._replace(confidence=self._calibrated(found.probabilities))
+
+    def _calibrated(self, probabilities: Any) -> NDArray[np.float64] | None:
+        calibration = None if self.held_out is None else self.held_out.calibration
+        if calibration is None or probabilities is None:
+            return None
+        labels, clusters = self.result.labels, self.result.verdict.clusters
+        sure = calibration.confidence(probabilities, labels)
+        return (
+            sure if calibration.line is None else np.where(np.isin(labels, clusters), sure, np.nan)
+        )
+
+    @property
+    def membership(self) -> NDArray[np.float64] | None:
+        """The probability of each cluster for each row, where the model gives one."""
+        membership: NDArray[np.float64] | None = self._evidence.probabilities
+        return membership
+
+    @property
+    def confidence(self) -> NDArray[np.float64] | None:
+        """For each row how probably the name of its cluster is right.
+
+        Calibrated on statements that were held back; None where there are too few, or where the
+        model has no probabilities. NaN in clusters that no label names.
+        """
+        confidence: NDArray[np.float64] | None = self._evidence.confidence
+        return confidence
+
+    @cached_property
+    def suspect(self) -> NDArray[np.bool_]:
+        """For each row whether a statement about it is broken or probably wrong."""
+        from sidelight.report import suspect_rows
+
+        return suspect_rows(self.result)
+
+    def columns(self, prefix: str = "") -> dict[str, list[Any]]:
+        """The answer as columns: cluster, cluster_name, membership, confidence, suspect.
+
+        membership is the model's own probability of the row's cluster, and confidence how probably
+        the name of the cluster is right; each is there where the model and the statements allow.
+        """
+        from sidelight.report import own_membership
+
+        columns: dict[str, list[Any]] = {
+            "cluster": self.result.labels.tolist(),
+            "cluster_name": [str(name) for name in self.result.names.tolist()],
+        }
+        if self.membership is not None:
+            own = own_membership(self.result, self.membership)
+            columns["membership"] = [round(value, 6) for value in own.tolist()]
+        if self.confidence is not None:
+            told = np.round(self.confidence, 6).tolist()
+            columns["confidence"] = [None if value != value else value for value in told]
+        columns["suspect"] = self.suspect.astype(int).tolist()
+        return {f"{prefix}{name}": values for name, values in columns.items()}
+
+    def to_frame(
+        self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas", *, prefix: str = ""
+    ) -> Any:
+        """The table with the columns of the answer, as a data frame.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
+            The library of the frame.
+        prefix : str
+            Begins the names of the new columns.
+
+        Returns
+        -------
+        data frame
+        """
+        import narwhals as nw
+
+        known = ("pandas", "polars", "pyarrow")
+        if backend not in known:
+            raise SidelightError(f"unknown backend {backend!r}; known: {', '.join(known)}.")
+        added = self.columns(prefix)
+        self.table.check_new_names(added)
+        columns: dict[str, Any] = {**self.table.columns, **added}
+        return nw.from_dict(columns, backend=backend).to_native()
+
+    def write(
+        self,
+        path: str | PathLike[str],
+        *,
+        prefix: str = "",
+        overwrite: bool = False,
+        keep_formulas: bool = False,
+    ) -> None:
+        """Write the table with the columns of the answer: see `sidelight.tables.Table.write`.
+
+        Parameters
+        ----------
+        path : str or path
+            The file: .csv, .tsv or .parquet; .h5ad if the data is.
+        prefix : str
+            Begins the names of the new columns.
+        overwrite : bool
+            Whether a file of that name may be replaced.
+        keep_formulas : bool
+            Whether texts that a spreadsheet would execute are written without quotes.
+        """
+        self.table.write(
+            Path(path), self.columns(prefix), overwrite=overwrite, keep_formulas=keep_formulas
+        )
+
+    def write_page(
+        self,
+        path: str | PathLike[str],
+        *,
+        title: str | None = None,
+        picture: str | None = "pca",
+        command: str | None = None,
+        overwrite: bool = False,
+    ) -> dict[str, Any]:
+        """Write one HTML page about the answer: see `sidelight.report.write_report`.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        title : str, optional
+            Its title; by default the name of the table.
+        picture : {"pca", "tsne", "umap"} or None, default="pca"
+            How rows come into a plane; None for a page without pictures.
+        command : str, optional
+            The command that repeats the study.
+        overwrite : bool
+            Whether a file of that name may be replaced.
+
+        Returns
+        -------
+        dict
+            The summary that the page shows, as plain data.
+        """
+        from sidelight.report import check_pictures, project
+
+        if picture is not None:
+            check_pictures(picture)
+        shown = [] if picture is None else [PLANES[picture]]
+        evidence = self._evidence._replace(notes=[*self.notes, *shown], command=command)
+        return self.result.report(
+            path,
+            self.prepared.unscaled,
+            feature_names=self.prepared.names,
+            evidence=evidence,
+            plane=None if picture is None else project(self.prepared.X, method=picture),
+            title=title or f"Clusters in {self.table.path.name}",
+            pictures=picture is not None,
+            overwrite=overwrite,
+        )
+
+    def summary(self) -> dict[str, Any]:
+        """The answer and its preparation as texts, numbers, lists and dicts, ready for JSON.
+
+        The keys are those of `sidelight.report.summarize`, and ``preparation``.
+        """
+        from sidelight.report import summarize
+
+        found = summarize(
+            self.result,
+            self.prepared.unscaled,
+            feature_names=self.prepared.names,
+            evidence=self._evidence,
+        )
+        return {**found, "preparation": self.prepared.preparation.to_dict()}
+
+    def in_words(self) -> str:
+        """Notes, clusters and broken statements as a text for a terminal."""
+        result, clusters = self.result, self.clusters
+        lines = [*self.notes, f"{type(self.model).__name__}: {result!r}", ""]
+        width = max(len(cluster.name) for cluster in clusters)
+        lines += [f"  {c.name:{width}s}{c.size:10,d} rows{c.share:8.1%}" for c in clusters]
+        clashes = len(result.side.conflicts(limit=0).broken)
+        if clashes:
+            lines += ["", f"{clashes:,} statements contradict others; 'sidelight check' explains."]
+        broken = result.broken()
+        if broken:
+            lines += ["", f"{len(broken):,} statements are broken, the first ones:"]
+            lines += [f"  {sentence}" for sentence in broken[:5]]
+        return "\n".join(lines)

@@ -1,0 +1,83 @@
+"""How good a model is by statements held back, alone and beside others."""
+
+import warnings
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.exceptions import SidelightError
+from sidelight.side import SideInformation
+from sidelight.study._open import Progress
+
+if TYPE_CHECKING:
+    from sidelight.select import Comparison, HeldOut
+
+# Standard errors by which another model is called better.
+CLEARLY = 2.0
+
+
+def compared(
+    X: NDArray[Any], known: SideInformation, progress: Progress, **how: Any
+) -> "Comparison":
+    from sidelight.select import compare as compare_models
+
+    with progress.stage("comparing models"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return compare_models(X, side=known, progress=getattr(progress, "count", None), **how)
+
+
+def best_of_ours(comparison: "Comparison") -> tuple[Any, list[str]]:
+    """The best model of sidelight, and why; who else does better is said."""
+    ours = [k for k, model in enumerate(comparison.models) if hasattr(model, "accepts")]
+    if not ours or np.isnan(comparison.rows[ours[0]].score):
+        raise SidelightError(
+            f"{comparison.reason} None of our models could be judged; name one, or give more time."
+        )
+    row, model = comparison.rows[ours[0]], comparison.models[ours[0]]
+    if row is comparison.choice:
+        return model, [comparison.reason]
+    return model, [
+        f"{row.model} with {row.n_clusters} clusters is the best model of sidelight by statements "
+        f"held back ({row.score:.2f} ± {row.standard_error:.2f}); {comparison.choice.model} "
+        f"reaches {comparison.choice.score:.2f}, {row.behind:.1f} standard errors more."
+    ]
+
+
+def beside(comparison: "Comparison", name: str) -> list[str]:
+    """That another model is clearly better, if one is."""
+    own = next((row for row in comparison.rows if row.model == name), None)
+    first = comparison.choice
+    if own is None or not own.behind > CLEARLY:
+        return []
+    return [
+        f"{first.model} with {first.n_clusters} clusters does better by the statements held back: "
+        f"{first.score:.2f} beside {own.score:.2f}, a difference of {own.behind:.1f} standard "
+        "errors."
+    ]
+
+
+def hold_out(
+    model: Any, X: NDArray[Any], known: SideInformation, folds: int | Literal["auto"]
+) -> tuple["HeldOut | None", list[str]]:
+    """How good the answer is by statements that were held back, and a sentence about it."""
+    from sidelight.select import ENOUGH, cross_validate_statements
+
+    n_rows, n_statements = X.shape[0], int(known.statements.binding.sum())
+    if folds == "auto":
+        folds = 5 if n_rows <= 10_000 else 3 if n_rows <= 100_000 else 0
+        if 0 < n_statements < ENOUGH:
+            folds = 0
+            return None, [
+                f"{n_statements} statements are too few to hold some back: how good the answer is "
+                f"remains open. Ask for {ENOUGH - n_statements} more."
+            ]
+    if not (folds and n_statements):
+        return None, []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit with all statements has said it
+        try:
+            found = cross_validate_statements(model, X, side=known, n_splits=folds)
+        except SidelightError as error:
+            return None, [f"No statements could be held back to judge by: {error}"]
+    return found, [found.in_words()]
