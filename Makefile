@@ -19,7 +19,7 @@ $(BIN)/python:
 # Stamps: installed once, and again when pyproject.toml changes.
 $(VENV)/.installed-run: pyproject.toml | $(BIN)/python
 	@echo "==> installing sidelight and what the demo needs"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[plots]"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python

@@ -1,4 +1,4 @@
-"""Pictures with error bars. matplotlib comes with the extra `plots`; without it there are none."""
+"""Pictures with error bars. Without matplotlib there are none."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ USES = {
     "tree": {"side", "report", *BASE},  # report: inside plot()
     "blocks": {"_kernels", *BASE},
     "graph": {"side", "blocks", "_kernels", *BASE},
-    "tables": {"side", *BASE},
+    "tables": {"side", "blocks", *BASE},
     "datasets": {"side", "blocks", "tables", *BASE},  # tables: read_table is public in both
     "metrics": {"side", "results", "tree", "_kernels", *BASE},
     # models: only the registry; select: inside n_clusters="held-out"
@@ -50,6 +50,8 @@ HOMES = {
     "faiss": {"graph"},
     "matplotlib": {"report"},
     "anndata": {"bio", "tables"},
+    "sentence_transformers": {"tables"},
+    "torch": {"tables"},
     "sqlalchemy": {"store"},
     "fastapi": {"web"},
     "starlette": {"web"},

@@ -295,7 +295,7 @@ class ClusterResult:
     def plot(
         self, X: Any, *, method: str = "pca", statements: bool = True, ax: "Axes | None" = None
     ) -> "Axes":
-        """Draw the rows in a plane, with clusters and statements (needs the extra ``plots``).
+        """Draw the rows in a plane, with clusters and statements.
 
         Parameters
         ----------

@@ -190,7 +190,7 @@ class ClusterTree:
         max_leaves: int = 60,
         ax: "Axes | None" = None,
     ) -> "Axes":
-        """Draw the tree (needs the extra ``plots``): see `sidelight.report.plot_tree`."""
+        """Draw the tree: see `sidelight.report.plot_tree`."""
         from sidelight.report import plot_tree
 
         return plot_tree(self, labels, names=names, side=side, max_leaves=max_leaves, ax=ax)

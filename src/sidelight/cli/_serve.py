@@ -17,6 +17,8 @@ from sidelight.cli._options import (
     Sep,
     Sheet,
     Side,
+    Text,
+    TextModel,
     reading,
 )
 from sidelight.exceptions import SidelightError
@@ -33,6 +35,8 @@ def serve(
     columns: Columns = None,
     drop: Drop = None,
     one_hot: OneHot = None,
+    text: Text = None,
+    text_model: TextModel = "auto",
     impute: Imputed = None,
     scale: Scaled = None,
     sep: Sep = None,
@@ -98,7 +102,15 @@ def serve(
         import webbrowser
 
         opened = webbrowser.open
-    how = {"columns": columns, "drop": drop, "one_hot": one_hot, "impute": impute, "scale": scale}
+    how = {
+        "columns": columns,
+        "drop": drop,
+        "one_hot": one_hot,
+        "text": text,
+        "text_model": text_model if text else None,
+        "impute": impute,
+        "scale": scale,
+    }
     serve_workbench(
         settings,
         table=data,

@@ -127,7 +127,7 @@ def check_matplotlib() -> None:
 
     if find_spec("matplotlib") is None:
         raise DataError(
-            'pictures need matplotlib: pip install "sidelight[plots]", or a report without them '
+            "pictures need matplotlib: pip install matplotlib, or a report without them "
             "(pictures=False, --no-pictures on the command line)."
         )
 

@@ -81,7 +81,7 @@ def write_report(
     title : str
         What stands at the top.
     pictures : bool
-        Whether to draw (needs the extra ``plots``).
+        Whether to draw.
     limit : int
         How many suspect statements and conflicts to list.
     overwrite : bool
@@ -321,7 +321,24 @@ def _clusters_section(summary: dict[str, Any], drawn: dict[str, _Html]) -> _Html
         told = [_join([_tag("b", c["name"]), ": ", _apart(c["profile"])], "") for c in clusters]
         parts += [_tag("h3", "What sets them apart"), _tag("p", note, class_="small"), _list(told)]
         parts.append(drawn.get("profiles", ""))
+    parts += _texts(clusters)
     return _join(parts)
+
+
+def _texts(clusters: list[dict[str, Any]]) -> list[_Html]:
+    """Words and typical sentences of each cluster, where rows have texts."""
+    told = [
+        _join(
+            [_tag("b", cluster["name"]), ": ", ", ".join(text["words"]), _list(text["sentences"])]
+        )
+        for cluster in clusters
+        for text in cluster["texts"]
+        if text["words"] or text["sentences"]
+    ]
+    if not told:
+        return []
+    note = "Words that are more common here than elsewhere, and texts nearest to the middle."
+    return [_tag("h3", "What their texts say"), _tag("p", note, class_="small"), _list(told)]
 
 
 def _apart(profile: list[dict[str, Any]]) -> str:

@@ -27,7 +27,8 @@ class Evidence(NamedTuple):
     nobody named the cluster): see `sidelight.select.Calibration`. ``truth`` holds given classes,
     None where unknown; ``stability`` holds the labels of fits with other seeds; ``quality`` says in
     a sentence how good the result is, by statements that were held back; ``notes`` are sentences
-    about what was done, and ``command`` repeats it.
+    about what was done, and ``command`` repeats it. ``texts`` has for each cluster a list of
+    dicts, one for each column of texts: ``column``, ``words`` and typical ``sentences``.
 
     Examples
     --------
@@ -45,6 +46,7 @@ class Evidence(NamedTuple):
     quality: str | None = None
     notes: Sequence[str] = ()
     command: str | None = None
+    texts: Sequence[Sequence[dict[str, Any]]] = ()
 
     @classmethod
     def of(cls, model: Any, X: Any, **more: Any) -> "Evidence":
@@ -82,7 +84,7 @@ def summarize(
         ``model``, ``parameters``, ``seed``, ``threads``, ``versions``, ``command``, ``quality``,
         ``notes``;
         ``n_rows``, ``columns``, ``n_clusters``, ``objective``, ``history``; ``clusters`` (name,
-        size, share, membership, confidence, stability and profile of each); ``side`` (see
+        size, share, membership, confidence, stability, profile and texts of each); ``side`` (see
         `summarize_side`); ``kept`` (statements kept and broken, by kind and by annotator),
         ``suspects``, ``truth`` and ``stability``, the last two None where nothing was given.
 
@@ -260,6 +262,7 @@ def _clusters(
             "confidence": None if sure is None else _number(sure[k]),
             "stability": None if stable is None else float(stable[k]),
             "profile": profiles[k],
+            "texts": [dict(told) for told in evidence.texts[k]] if len(evidence.texts) else [],
         }
         for k, size in enumerate(sizes)
     ]

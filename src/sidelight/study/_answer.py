@@ -134,6 +134,7 @@ class Answer:
             stability=self.stability,
             quality=self.quality,
             notes=self.notes,
+            texts=self.texts,
         )
         return found._replace(confidence=self._calibrated(found.probabilities))
 
@@ -146,6 +147,26 @@ class Answer:
         return (
             sure if calibration.line is None else np.where(np.isin(labels, clusters), sure, np.nan)
         )
+
+    @cached_property
+    def texts(self) -> list[list[dict[str, Any]]]:
+        """For each cluster what its texts have in common: column, words, typical sentences.
+
+        A list per cluster with a dict per column of texts; empty lists where there is none.
+        """
+        from sidelight.study._texts import texts_of_clusters
+
+        labels, n_clusters = self.result.labels, len(self.result.cluster_names)
+        return texts_of_clusters(self.table, self.prepared, labels, n_clusters)
+
+    @property
+    def _in_units(self) -> tuple[NDArray[np.float64] | None, list[str] | None]:
+        """The columns that mean something by themselves, in the units of the table."""
+        of_texts = self.prepared.preparation.of_texts
+        if of_texts.all():
+            return None, None
+        names = [name for name, text in zip(self.prepared.names, of_texts, strict=True) if not text]
+        return self.prepared.unscaled[:, ~of_texts], names
 
     @property
     def membership(self) -> NDArray[np.float64] | None:
@@ -277,10 +298,11 @@ class Answer:
             check_pictures(picture)
         shown = [] if picture is None else [PLANES[picture]]
         evidence = self._evidence._replace(notes=[*self.notes, *shown], command=command)
+        X, names = self._in_units
         return self.result.report(
             path,
-            self.prepared.unscaled,
-            feature_names=self.prepared.names,
+            X,
+            feature_names=names,
             evidence=evidence,
             plane=None if picture is None else project(self.prepared.X, method=picture),
             title=title or f"Clusters in {self.table.path.name}",
@@ -295,20 +317,18 @@ class Answer:
         """
         from sidelight.report import summarize
 
-        found = summarize(
-            self.result,
-            self.prepared.unscaled,
-            feature_names=self.prepared.names,
-            evidence=self._evidence,
-        )
+        X, names = self._in_units
+        found = summarize(self.result, X, feature_names=names, evidence=self._evidence)
         return {**found, "preparation": self.prepared.preparation.to_dict()}
 
     def in_words(self) -> str:
-        """Notes, clusters and broken statements as a text for a terminal."""
+        """Quality, notes, clusters, truth, stability and broken statements, for a terminal."""
         result, clusters = self.result, self.clusters
         lines = [*self.notes, f"{type(self.model).__name__}: {result!r}", ""]
         width = max(len(cluster.name) for cluster in clusters)
         lines += [f"  {c.name:{width}s}{c.size:10,d} rows{c.share:8.1%}" for c in clusters]
+        if self.truth is not None or len(self.stability):
+            lines += ["", *_comparisons(self.summary())]
         clashes = len(result.side.conflicts(limit=0).broken)
         if clashes:
             lines += ["", f"{clashes:,} statements contradict others; 'sidelight check' explains."]
@@ -317,3 +337,33 @@ class Answer:
             lines += ["", f"{len(broken):,} statements are broken, the first ones:"]
             lines += [f"  {sentence}" for sentence in broken[:5]]
         return "\n".join(lines)
+
+
+_SCORES = {
+    "nmi": "normalised mutual information",
+    "ari": "adjusted Rand index",
+    "pairwise_f": "pairwise F",
+}
+
+
+def _comparisons(summary: dict[str, Any]) -> list[str]:
+    """The answer beside the truth and beside fits with other seeds, in lines for a terminal."""
+    lines, truth, stability = [], summary["truth"], summary["stability"]
+    if truth is not None:
+        counts = truth["n_rows"], truth["n_unannotated"]
+        lines.append(f"Against the true classes{'all rows':>26s}{'rows without statements':>26s}")
+        lines.append(f"  {'rows':36s}{counts[0]:12,d}{counts[1]:26,d}")
+        for name, value in truth["all_rows"].items():
+            told = (_score_text(value), _score_text(truth["unannotated"][name]))
+            lines.append(f"  {_SCORES.get(name, name):36s}{told[0]:>12s}{told[1]:>26s}")
+    if stability is not None:
+        lines.append(
+            f"{stability['n_fits']} fits with other seeds agree with this one by "
+            f"{stability['mean']:.3f} in the mean and {stability['min']:.3f} at the least "
+            "(adjusted Rand index; 1: the same clusters)."
+        )
+    return lines
+
+
+def _score_text(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"

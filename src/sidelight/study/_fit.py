@@ -28,6 +28,8 @@ def fit(
     columns: str | Sequence[str] = (),
     drop: str | Sequence[str] = (),
     one_hot: str | Sequence[str] = (),
+    text: str | Sequence[str] = (),
+    text_model: str = "auto",
     impute: str | None = None,
     scale: str | None = None,
     n_clusters: int | Literal["held-out"] | None = None,
@@ -60,7 +62,7 @@ def fit(
         Column with the classes that are known, empty elsewhere.
     id : str, optional
         Column with the row ids that the statements use; cells (.h5ad) have their names.
-    columns, drop, one_hot, impute
+    columns, drop, one_hot, text, text_model, impute
         How the table becomes a matrix: see `prepare`.
     scale : {"standard", "minmax", "none"}, optional
         See `prepare`; by default "standard", and "none" for cells.
@@ -126,8 +128,8 @@ def fit(
     told: Progress = Nobody() if progress is None else progress
     opened = open_study(
         data, side, told, labels=labels, id=id, truth=truth, columns=columns, drop=drop,
-        one_hot=one_hot, impute=impute, scale=scale, use_rep=use_rep, pairs_key=pairs_key,
-        reading=reading,
+        one_hot=one_hot, text=text, text_model=text_model, impute=impute, scale=scale,
+        use_rep=use_rep, pairs_key=pairs_key, reading=reading,
     )  # fmt: skip
     X, known, notes = opened.prepared.X, opened.known, list(opened.prepared.notes)
     comparison = None
@@ -179,6 +181,8 @@ def compare(
     columns: str | Sequence[str] = (),
     drop: str | Sequence[str] = (),
     one_hot: str | Sequence[str] = (),
+    text: str | Sequence[str] = (),
+    text_model: str = "auto",
     impute: str | None = None,
     scale: str | None = None,
     n_clusters: Any = None,
@@ -195,7 +199,8 @@ def compare(
 
     Parameters
     ----------
-    data, side, labels, id, columns, drop, one_hot, impute, scale, use_rep, pairs_key, reading
+    data, side, labels, id, columns, drop, one_hot, text, text_model, impute, scale, use_rep, \
+pairs_key, reading
         The table and what people know about it: see `fit`.
     models : "default" or a sequence of names, classes and estimators, default="default"
         Who takes part: see `sidelight.select.compare`.
@@ -230,6 +235,7 @@ def compare(
     told: Progress = Nobody() if progress is None else progress
     opened = open_study(
         data, side, told, labels=labels, id=id, columns=columns, drop=drop, one_hot=one_hot,
+        text=text, text_model=text_model,
         impute=impute, scale=scale, use_rep=use_rep, pairs_key=pairs_key, reading=reading,
     )  # fmt: skip
     return compared(

@@ -1,6 +1,6 @@
 """The table, its matrix and the statements about its rows, read together."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, Protocol
 
@@ -40,6 +40,7 @@ def open_study(
     labels: str | None,
     id: str | None,
     truth: str | None = None,
+    text: str | Sequence[str],
     scale: str | None,
     use_rep: str | None,
     pairs_key: str | None,
@@ -50,10 +51,11 @@ def open_study(
     sources = list(sources_of(side))
     with progress.stage("reading the table"):
         named = [name for name in (id, labels, truth) if name is not None]
-        table = as_table(data, text=named, use_rep=use_rep, **(reading or {}))
+        texts = [text] if isinstance(text, str) else list(text)
+        table = as_table(data, text=[*named, *texts], use_rep=use_rep, **(reading or {}))
         table.check_names(named)
         ids = table.ids(id)
         scale = scale or ("none" if is_cells(table.path) else "standard")
-        prepared = prepare(table, aside=named, scale=scale, ids=ids, **how)
+        prepared = prepare(table, aside=named, text=texts, scale=scale, ids=ids, **how)
         known = about(table, ids, sources, labels=labels, pairs_key=pairs_key)
     return Opened(table, ids, prepared, known)

@@ -1,7 +1,9 @@
 """The users' own tables: CSV, TSV, Parquet, .npy, .npz and .h5ad, read and written by column."""
 
+from sidelight.tables._columns import as_texts
 from sidelight.tables._h5ad import open_h5ad
-from sidelight.tables._preparation import Preparation, Prepared, PreparedColumn, prepare
+from sidelight.tables._preparation import Preparation, Prepared, prepare
+from sidelight.tables._reader import PreparedColumn
 from sidelight.tables._table import Table, as_table, check_output, read_table
 
 __all__ = [
@@ -10,6 +12,7 @@ __all__ = [
     "PreparedColumn",
     "Table",
     "as_table",
+    "as_texts",
     "check_output",
     "open_h5ad",
     "prepare",

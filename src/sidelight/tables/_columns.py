@@ -60,7 +60,22 @@ def to_numbers(cells: list[str]) -> NDArray[np.float64] | None:
 
 
 def as_texts(cells: Column) -> list[str | None]:
-    """A column as texts: whole numbers without a point, None where one is missing."""
+    """A column as texts: whole numbers without a point, None where one is missing.
+
+    Parameters
+    ----------
+    cells : array of numbers or list of texts
+        A column of a `Table`.
+
+    Returns
+    -------
+    list of str or None
+
+    Examples
+    --------
+    >>> as_texts(np.array([1.0, np.nan]))
+    ['1', None]
+    """
     if isinstance(cells, list):
         return cells
     return [text or None for text in written(cells)]

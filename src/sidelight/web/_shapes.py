@@ -49,6 +49,7 @@ class Preparing(BaseModel):
     columns: list[str] = []
     drop: list[str] = []
     one_hot: list[str] = []
+    text: list[str] = []
     impute: Literal["median", "mean"] | None = None
     scale: Literal["standard", "minmax", "none"] | None = None
 
