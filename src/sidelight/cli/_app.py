@@ -8,6 +8,7 @@ import typer
 
 from sidelight import __version__
 from sidelight.cli._advice import in_options
+from sidelight.cli._ask import ask
 from sidelight.cli._check import check
 from sidelight.cli._compare import compare
 from sidelight.cli._convert import convert
@@ -34,7 +35,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (fit, compare, check, models, data, convert, serve, demo):
+for command in (fit, compare, ask, check, models, data, convert, serve, demo):
     app.command(epilog=_EXIT_CODES)(command)
 
 

@@ -91,6 +91,10 @@ class Question:
         hidden = {"prediction", "value", "audit", "probability", "reason"}
         return {key: value for key, value in self.to_dict().items() if key not in hidden}
 
+    def check(self, value: Any) -> Any:
+        """The value, if it answers this question; otherwise a QuestionError."""
+        return check_value(self, value)
+
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Question":
         """The question that `to_dict` wrote."""

@@ -1,0 +1,198 @@
+"""``sidelight ask``: questions in the terminal, or over a pipe; answers go into a file at once."""
+
+import sys
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sidelight._reading import refuse_missing
+from sidelight.cli._options import (
+    Columns,
+    Data,
+    Decimal,
+    Drop,
+    Id,
+    Imputed,
+    Labels,
+    OneHot,
+    Scaled,
+    Seed,
+    Sep,
+    Sheet,
+    UseRep,
+    reading,
+)
+from sidelight.exceptions import SidelightError
+
+if TYPE_CHECKING:
+    from sidelight.cli._asking import Book, Interview, Rows
+
+
+class Only(StrEnum):
+    """Kinds of question."""
+
+    pairs = "pairs"
+    labels = "labels"
+
+
+def ask(
+    data: Data,
+    side: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE",
+            help="The statements: what is there is known, and every answer is added. "
+            ".csv, .tsv or .jsonl; made if it is not there.",
+        ),
+    ],
+    known: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="More statements, which are read only (several times)."),
+    ] = None,
+    annotator: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Who answers; stands beside every answer.")
+    ] = None,
+    only: Annotated[
+        Only | None, typer.Option(help="Ask about pairs of rows only, or about classes only.")
+    ] = None,
+    show: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Column to show (several times); by default all."),
+    ] = None,
+    hide: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Column not to show (several times).")
+    ] = None,
+    budget: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Stop after so many answers.")
+    ] = None,
+    labels: Labels = None,
+    id: Id = None,
+    use_rep: UseRep = None,
+    columns: Columns = None,
+    drop: Drop = None,
+    one_hot: OneHot = None,
+    impute: Imputed = None,
+    scale: Scaled = None,
+    sep: Sep = None,
+    decimal: Decimal = None,
+    sheet: Sheet = None,
+    seed: Seed = 0,
+) -> None:
+    """Answer the questions that help most: do these two rows belong together, what is this one?
+
+    One key is one answer. It is on the disk before the next question comes, so that nothing is
+    lost, whatever happens; start again, and go on. If input or output is not a terminal, questions
+    and answers are JSON lines (see "asking people" in the documentation): a program, or a language
+    model, can answer.
+    """
+    for path in (data, *(known or ())):  # before anything heavy is imported
+        refuse_missing(path, SidelightError)
+    kinds = {None: ("pair", "label"), Only.pairs: ("pair",), Only.labels: ("label",)}[only]
+    from sidelight.cli._asking import Book, Interview, Rows
+
+    needs = ["kind", "i", *(["annotator"] if annotator else [])]
+    needs += [{"pair": "j", "label": "class"}[kind] for kind in kinds]
+    with Book(side, needs) as book:
+        from sidelight.cli._progress import Stages
+        from sidelight.study import gather, prepare
+        from sidelight.tables import as_table
+
+        named = [name for name in (id, labels) if name is not None]
+        is_alone = sys.stdin.isatty() and sys.stdout.isatty()
+        with Stages() as stages, stages.stage(f"reading {data}"):
+            table = as_table(data, text=named, use_rep=use_rep, **reading(sep, decimal, sheet))
+            table.check_names(named)
+            ids = table.ids(id)
+            rows = Rows(table, ids, id=id, show=show or (), hide=hide or ())
+            scaled = (scale and scale.value) or (
+                "none" if data.suffix.lower() == ".h5ad" else "standard"
+            )
+            prepared = prepare(
+                table,
+                aside=named,
+                ids=ids,
+                columns=columns or (),
+                drop=drop or (),
+                one_hot=one_hot or (),
+                impute=impute and impute.value,
+                scale=scaled,
+            )
+            told = gather([side, *(known or ())], table, id=id, labels=labels)
+        interview = Interview(
+            _asker(prepared.X, told, annotator, kinds, seed),
+            n_known=told.n_statements,
+            annotator=annotator,
+            patience=_patience(is_alone),
+        )
+        with interview:
+            with Stages() as stages, stages.stage("thinking of the first questions"):
+                interview.wait()
+            if ids is None and told.n_statements:
+                typer.echo(
+                    f"{side} names rows by their number: {data} must not have changed since.",
+                    err=True,
+                )
+            _hold(interview, rows, book, annotator, budget, is_alone=is_alone)
+
+
+def _patience(is_alone: bool) -> float | None:
+    """People do not wait; programs do, and get the same questions for the same answers."""
+    from sidelight.cli._asking import PATIENCE
+
+    return PATIENCE if is_alone else None
+
+
+def _asker(X: Any, told: Any, annotator: str | None, kinds: Any, seed: int) -> Callable[[], Any]:
+    def build() -> Any:
+        from sidelight.query import Asker
+
+        people = None if annotator is None else [annotator]
+        # Without a refit: the next question comes at once, and 'sidelight fit' fits at the end.
+        return Asker(X, side=told, annotators=people, kinds=kinds, refit=None, random_state=seed)
+
+    return build
+
+
+def _hold(
+    interview: "Interview",
+    rows: "Rows",
+    book: "Book",
+    annotator: str | None,
+    budget: int | None,
+    *,
+    is_alone: bool,
+) -> None:
+    """The conversation, by keys or by lines, and what is left to say after it."""
+    from sidelight.cli._asking import converse, statement, talk
+
+    def record(question: Any, value: Any, seconds: float | None) -> None:
+        said = question.check(value)
+        names = [rows.name(row) for row in question.rows]
+        book.add(statement(question, said, names, annotator))
+        interview.answer(question, said, seconds)
+
+    def take_back() -> Any:
+        if interview.n_answers:  # else the interview says so
+            book.take_back()
+        return interview.undo()
+
+    if not is_alone:
+        talk(interview, rows, record, take_back, source=sys.stdin, target=sys.stdout, budget=budget)
+        return
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    why = "interrupted"  # by Ctrl-C, or by a disk that is full
+    try:
+        why = converse(interview, rows, record, take_back, console=console, budget=budget)
+    finally:
+        console.clear()
+        typer.echo(f"{why[:1].upper()}{why[1:]}. {_count(book.n_added)} in {book.path}.")
+        typer.echo(interview.progress.sentence)
+
+
+def _count(n: int) -> str:
+    return "1 answer of this sitting is" if n == 1 else f"{n:,} answers of this sitting are"
