@@ -17,6 +17,7 @@ from sidelight.cli._demo import demo
 from sidelight.cli._fit import fit
 from sidelight.cli._models import models
 from sidelight.cli._serve import serve
+from sidelight.cli._warm_up import warm_up
 from sidelight.exceptions import SidelightError
 
 # Exit codes, as --help tells them. 1 is given by commands themselves, 130 by typer.
@@ -35,7 +36,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (fit, compare, ask, check, models, data, convert, serve, demo):
+for command in (fit, compare, ask, check, models, data, convert, serve, demo, warm_up):
     app.command(epilog=_EXIT_CODES)(command)
 
 

@@ -1,12 +1,13 @@
 """Progress on stderr for what takes longer than two seconds, and only if somebody can see it."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from threading import Timer
 from typing import Any
 
 # Less is no wait; numba compiles for longer than this in the first fit of an installation.
 _PATIENCE = 2.0
+COMPILING = "compiling, once per installation: this takes some seconds"
 
 
 class Stages:
@@ -43,11 +44,20 @@ class Stages:
     def __enter__(self) -> "Stages":
         self._timer = Timer(self._patience, self._bars.start)
         self._timer.daemon = True
+        self._listening = ExitStack()
         if self._visible:
             self._timer.start()
+            self._listen()
         return self
 
+    def _listen(self) -> None:
+        """Say so while kernels are compiled: a first fit takes seconds longer."""
+        from sidelight._kernels.compiling import when_compiling
+
+        self._listening.enter_context(when_compiling(lambda: self._bars.console.print(COMPILING)))
+
     def __exit__(self, *_: object) -> None:
+        self._listening.close()
         if self._visible:
             self._timer.cancel()
             self._timer.join()

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from sidelight.models._emissions import Emission
     from sidelight.models._metric import StatementMetric
     from sidelight.models._registry import *  # noqa: F403
+    from sidelight.models._warm_up import warm_up
 
 __all__ = [
     "Emission",
@@ -19,6 +20,7 @@ __all__ = [
     "find_model",
     "model_names",
     "model_tags",
+    "warm_up",
 ]
 __all__ += HOMES
 
@@ -26,6 +28,7 @@ _OTHERS = {
     "Emission": "_emissions",
     "SideClusterer": "_base",
     "StatementMetric": "_metric",
+    "warm_up": "_warm_up",
 }
 
 if not TYPE_CHECKING:  # else every name would be there for a type checker
