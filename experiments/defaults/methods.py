@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import SVC
 
-from experiments.defaults.baselines import seeded_kmeans
+from experiments.defaults.baselines import kmeans_by_silhouette, seeded_kmeans
 from sidelight import models
 from sidelight.side import SideInformation
 
@@ -33,6 +33,7 @@ class Method(NamedTuple):
     finds_k: bool = False
     ours: bool = False
     many_classes: bool = True  # whether it ends in a minute on tables with more than 30 classes
+    takes_k: bool = True  # whether it can be told K
 
     def suits(self, *, labels: bool) -> bool:
         """Whether it can use the statements, or needs none; pairs come in all other settings."""
@@ -73,6 +74,7 @@ def ours(
     finds_k: bool = False,
     k_is: str = "n_clusters",
     many_classes: bool = True,
+    takes_k: bool = True,
     **parameters: Any,
 ) -> Method:
     """One of our models by its name, with defaults unless ``parameters`` say otherwise."""
@@ -83,7 +85,9 @@ def ours(
         found: Ints = model.fit(X, side=side).labels_
         return found
 
-    return Method(fit, takes, finds_k, ours=True, many_classes=many_classes)
+    return Method(
+        fit, takes, finds_k, ours=True, many_classes=many_classes, takes_k=takes_k
+    )
 
 
 def _kmeans(X: Floats, side: SideInformation, k: int | None, seed: int) -> Ints:
@@ -97,6 +101,7 @@ def _lda() -> LinearDiscriminantAnalysis:
 
 METHODS: dict[str, Method] = {
     "KMeans": Method(_kmeans, ()),
+    "KMeans, K by silhouette": Method(kmeans_by_silhouette, (), finds_k=True, takes_k=False),
     "seeded k-means": Method(seeded_kmeans, ("label",)),
     "LabelSpreading": _transductive(lambda seed: LabelSpreading(kernel="knn", n_neighbors=7)),
     "SelfTraining(LDA)": _transductive(lambda seed: SelfTrainingClassifier(_lda())),
@@ -113,11 +118,25 @@ METHODS: dict[str, Method] = {
     "CVQE": ours("CVQE"),
     "MPCKMeans": ours("MPCKMeans"),
     "HMRFKMeans": ours("HMRFKMeans"),
+    "ConsensusKMeans": ours("ConsensusKMeans", takes=("label",)),
+    "HGMeans": ours("HGMeans", takes=("label",)),
     "AnnotatedGaussianMixture": ours("AnnotatedGaussianMixture"),
+    "PartialLabelGaussianMixture": ours("PartialLabelGaussianMixture", takes=("label",)),
+    "EquivalenceGaussianMixture": ours("EquivalenceGaussianMixture"),
+    "PartialLabelFuzzyCMeans": ours("PartialLabelFuzzyCMeans", takes=("label",)),
+    "CrossEntropyClustering": ours("CrossEntropyClustering", takes=("label",), finds_k=True),
     "BayesianMixture": ours("BayesianMixture", finds_k=True, k_is="n_components"),
     "StructuralEntropyClustering": ours("StructuralEntropyClustering", finds_k=True),
     "StructuralEntropyTree": ours("StructuralEntropyTree", finds_k=True),
     "ConstraintPropagation": ours("ConstraintPropagation", finds_k=True),
+    "ConstrainedSpectral": ours("ConstrainedSpectral", finds_k=True),
+    "RelationSpectral": ours("RelationSpectral", finds_k=True),
+    "SparsestCutTree": ours("SparsestCutTree", takes=("label",)),
+    "LabelPropagationNMF": ours("LabelPropagationNMF", takes=("label",)),
+    "PropagatedSymmetricNMF": ours("PropagatedSymmetricNMF", takes=("label", "must")),
+    "SelfSupervisedNMF": ours("SelfSupervisedNMF"),
+    "ConstrainedMeanShift": ours("ConstrainedMeanShift", finds_k=True, takes_k=False),
+    "SemiMultiCons": ours("SemiMultiCons", finds_k=True, takes_k=False),
     "MarkovAggregation": ours("MarkovAggregation", many_classes=False),
 }
 

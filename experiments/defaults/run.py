@@ -87,7 +87,7 @@ def _cells(
             continue
         if name in MANY_CLASSES and not how.many_classes:
             continue
-        for clusters in (GIVEN, FOUND) if how.finds_k else (GIVEN,):
+        for clusters in (GIVEN,) * how.takes_k + (FOUND,) * how.finds_k:
             cell = {"dataset": name, "setting": setting, "method": method, "clusters": clusters}
             cells.append(cell | {"draw": draw} | more)
     return cells
