@@ -85,9 +85,7 @@ def ours(
         found: Ints = model.fit(X, side=side).labels_
         return found
 
-    return Method(
-        fit, takes, finds_k, ours=True, many_classes=many_classes, takes_k=takes_k
-    )
+    return Method(fit, takes, finds_k, ours=True, many_classes=many_classes, takes_k=takes_k)
 
 
 def _kmeans(X: Floats, side: SideInformation, k: int | None, seed: int) -> Ints:

@@ -118,6 +118,28 @@ def test_given_centres_and_warm_restarts_are_in_the_columns_of_x(name, hidden):
         assert_allclose(again.objective_, model.objective_)
 
 
+@pytest.mark.parametrize(
+    "name", ["PartialLabelGaussianMixture", "PartialLabelFuzzyCMeans", "CrossEntropyClustering"]
+)
+def test_a_model_of_other_rows_begins_in_the_columns_of_x(name, hidden):
+    X, _, y = hidden
+    before = SeededKMeans(3, metric="statements", random_state=0).fit(X[:200], y[:200])
+    begin = model_of(name, metric="statements", init=before).fit(X, y)
+    by_labels = model_of(name, metric="statements", init=before.predict(X)).fit(X, y)
+    assert_array_equal(begin.labels_, by_labels.labels_)
+    assert begin.objective_ == by_labels.objective_
+
+
+def test_centres_of_fuzzy_clusters_are_in_the_columns_of_x(hidden):
+    X, _, y = hidden
+    model = model_of("PartialLabelFuzzyCMeans", metric="statements").fit(X, y)
+    assert_allclose(
+        model.cluster_centers_,
+        [X[model.labels_ == k].mean(axis=0) for k in range(3)],
+        atol=0.5,
+    )
+
+
 def test_scaling_comes_before_the_metric(hidden):
     X, _, y = hidden
     X = X * [1, 1, 1, 1e3, 1, 1e-3, 1]
@@ -129,9 +151,13 @@ def test_scaling_comes_before_the_metric(hidden):
     assert_array_equal(scales.predict(X[:50]), scaled.predict(Z[:50]))
 
 
-def test_densities_are_per_unit_of_the_columns_of_x(hidden):
+@pytest.mark.parametrize(
+    "name",
+    ["AnnotatedGaussianMixture", "PartialLabelGaussianMixture", "CrossEntropyClustering"],
+)
+def test_densities_are_per_unit_of_the_columns_of_x(name, hidden):
     X, _, y = hidden
-    model = model_of("AnnotatedGaussianMixture", metric="statements").fit(X[:, :2], y)
+    model = model_of(name, metric="statements").fit(X[:, :2], y)
     side = np.linspace(46, 55, 200)
     grid = np.column_stack([part.ravel() for part in np.meshgrid(side, side)])
     total = np.exp(model.score_samples(grid)).sum() * (side[1] - side[0]) ** 2

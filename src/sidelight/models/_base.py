@@ -22,7 +22,7 @@ from sidelight._validation import (
 )
 from sidelight.blocks import Blocks, as_blocks, is_dask, lazily, n_threads, one_blas_thread
 from sidelight.exceptions import DataError, LostClassWarning, SideInformationError
-from sidelight.models._fitting import warn
+from sidelight.models._fitting import given_labels, is_model, warn
 from sidelight.models._lost import find_lost
 from sidelight.models._metric import SPARSE, Learned, metric_of
 from sidelight.models._naming import Naming, about_spoken_of
@@ -193,6 +193,14 @@ takes_sparse, on_dask, scales, repetition, contradictions, objective_sense
     def _from_metric(self, X: NDArray[Any]) -> NDArray[Any]:
         """Rows or centres in the columns that the user gave."""
         return X if self._map is None else self._map.back(X)
+
+    def _init_for(self, rows: Blocks) -> Any:
+        """``init`` for rows in the metric; a model has seen the columns that the user gave."""
+        init: Any = getattr(self, "init", None)
+        if self._map is None or not is_model(init):
+            return init
+        X = None if rows.data is None else self._from_metric(rows.data)
+        return given_labels(init, rows.n_samples, X=X)
 
     def _log_stretch(self) -> float:
         """What log-densities in the metric lack in the columns that the user gave."""

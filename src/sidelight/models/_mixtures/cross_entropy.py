@@ -43,6 +43,7 @@ from sidelight.models._fitting import (
     warn_fewer_clusters,
     warn_not_converged,
 )
+from sidelight.models._metric import METRIC
 from sidelight.models._mixtures.energy import Descent, Said, Task, descend
 from sidelight.models._mixtures.family import RANDOM_STATE, GaussianClusters
 from sidelight.models._mixtures.floor import floor_of
@@ -89,6 +90,10 @@ class CrossEntropyClustering(GaussianClusters):
         The number of starts, of which the one of lowest E is kept.
     max_iter : int, default=200
         The limit on the sweeps over all rows of one start.
+    metric : {"statements"} or StatementMetric, optional
+        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
+        unless these are too few. "statements" is one with its defaults. What is reported of
+        the clusters is in the metric; ``metric_.inverse_transform`` leads back to the columns of X.
     random_state : int, Generator or RandomState, optional
         Source of the starts.
 
@@ -165,6 +170,7 @@ class CrossEntropyClustering(GaussianClusters):
         "init": [StrOptions({"k-means++"}), "array-like", HasMethods(["fit", "predict"])],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "metric": METRIC,
         "random_state": RANDOM_STATE,
     }
 
@@ -180,6 +186,7 @@ class CrossEntropyClustering(GaussianClusters):
         init: Any = "k-means++",
         n_init: int = 10,
         max_iter: int = 200,
+        metric: Any = None,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -191,6 +198,7 @@ class CrossEntropyClustering(GaussianClusters):
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
+        self.metric = metric
         self.random_state = random_state
 
     @with_callbacks
@@ -220,7 +228,7 @@ class CrossEntropyClustering(GaussianClusters):
             Z = emission.coordinates(X)
             rng = np.random.default_rng(seed)
             chosen = self._sampled(len(Z), side, rng)
-            plan = Plan(self.init, n_clusters, self.max_iter, X)
+            plan = Plan(self._init_for(rows), n_clusters, self.max_iter, X)
             first = start_labels(Z[chosen], plan, np.random.default_rng([seed, 0]))
             floor = floor_of("full", Z[chosen], first, self.variance_prior)
             task = self._task(Z, side, floor)

@@ -24,6 +24,7 @@ from sidelight.models._fitting import (
     warn_fewer_clusters,
     warn_not_converged,
 )
+from sidelight.models._metric import METRIC
 from sidelight.models._mixtures.gaussian import COVARIANCE_TYPES, Components, Gaussians
 from sidelight.models._mixtures.starts import nearest_center, sample_rows, stacked, start_centers
 from sidelight.models._naming import Naming, number_of_clusters
@@ -204,6 +205,7 @@ class HeldMixture(GaussianClusters):
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
+        "metric": METRIC,
         "random_state": RANDOM_STATE,
     }
 
@@ -218,6 +220,7 @@ class HeldMixture(GaussianClusters):
         n_init: int = 10,
         max_iter: int = 500,
         tol: float = 1e-5,
+        metric: Any = None,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -228,6 +231,7 @@ class HeldMixture(GaussianClusters):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.metric = metric
         self.random_state = random_state
 
     def _ties(self, rows: Blocks, side: SideInformation, n_clusters: int) -> Ties:
@@ -305,7 +309,7 @@ class HeldMixture(GaussianClusters):
             )
         types = COVARIANCE_TYPES if self.covariance_type == "bic" else (self.covariance_type,)
         emissions = [Gaussians.of(rows, kind) for kind in types]
-        plan = Plan(self.init, seed, self.max_iter, self.tol, [])
+        plan = Plan(self._init_for(rows), seed, self.max_iter, self.tol, [])
         for n_clusters in numbers:
             ties = self._ties(rows, side, n_clusters)
             for emission in emissions:

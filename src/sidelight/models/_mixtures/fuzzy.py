@@ -41,6 +41,7 @@ from sidelight.models._fitting import (
     warn_not_converged,
 )
 from sidelight.models._keeping import check_classes
+from sidelight.models._metric import METRIC
 from sidelight.models._mixtures.family import RANDOM_STATE
 from sidelight.models._naming import number_of_clusters
 from sidelight.models._rows import ProbableRowModel, named
@@ -76,6 +77,10 @@ class PartialLabelFuzzyCMeans(ProbableRowModel):
         The limit on the iterations of one start.
     tol : float, default=1e-6
         Stop when J falls by less than this per row, in mean squared deviations.
+    metric : {"statements"} or StatementMetric, optional
+        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
+        unless these are too few. "statements" is one with its defaults. Centres are in the
+        columns of X.
     random_state : int, Generator or RandomState, optional
         Source of the starts.
 
@@ -147,6 +152,7 @@ class PartialLabelFuzzyCMeans(ProbableRowModel):
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
+        "metric": METRIC,
         "random_state": RANDOM_STATE,
     }
 
@@ -160,6 +166,7 @@ class PartialLabelFuzzyCMeans(ProbableRowModel):
         n_init: int = 10,
         max_iter: int = 300,
         tol: float = 1e-6,
+        metric: Any = None,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -169,6 +176,7 @@ class PartialLabelFuzzyCMeans(ProbableRowModel):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.metric = metric
         self.random_state = random_state
 
     @with_callbacks
@@ -202,7 +210,8 @@ class PartialLabelFuzzyCMeans(ProbableRowModel):
             least = max(1e-14 * deviation, 1e-28 * float(mean @ mean), 1e-290)
             problem = Problem(rows, said, shift, float(self.fuzzifier), least)
             seeds = label_rows(side)
-            plan = Plan(self.init, n_clusters, seeds, self.max_iter, self.tol * (deviation or 1.0))
+            init, least_gain = self._init_for(rows), self.tol * (deviation or 1.0)
+            plan = Plan(init, n_clusters, seeds, self.max_iter, least_gain)
             seeded = isinstance(self.init, str) and self.init == "seeded"
             sure = n_clusters == 1 or (seeded and len(side.labelled_classes) == n_clusters)
             starts = np.random.default_rng(seed).spawn(1 if sure else n_starts(self))
@@ -213,7 +222,7 @@ class PartialLabelFuzzyCMeans(ProbableRowModel):
         warn_not_converged(run, self.max_iter, "raise max_iter or tol")
         naming, labels = named(rows, run.labels, n_clusters, side)
         warn_fewer_clusters(len(naming.order), n_clusters, "no row belongs to the others most")
-        self.cluster_centers_ = run.centers[naming.order] + shift
+        self.cluster_centers_ = self._from_metric(run.centers[naming.order] + shift)
         # All centres count in memberships, also those of clusters that hold no row.
         self._problem = problem._replace(rows=None, said=None)
         self._centers, self._order = run.centers, naming.order

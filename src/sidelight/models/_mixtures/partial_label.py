@@ -55,6 +55,10 @@ class PartialLabelGaussianMixture(HeldMixture):
         The limit on the iterations of one start.
     tol : float, default=1e-5
         Stop when an iteration gains less than this per row.
+    metric : {"statements"} or StatementMetric, optional
+        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
+        unless these are too few. "statements" is one with its defaults. What is reported of
+        the clusters is in the metric; ``metric_.inverse_transform`` leads back to the columns of X.
     random_state : int, Generator or RandomState, optional
         Source of the starts.
 
