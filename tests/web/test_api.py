@@ -50,7 +50,8 @@ def test_questions_come_with_rows_and_without_predictions(owner, project):
     questions = owner.ask(project, 3)
     assert len(questions) == 3
     for question in questions:
-        assert set(question) == {"id", "kind", "rows", "classes"}
+        assert set(question) == {"id", "kind", "rows", "classes", "differs"}
+        assert set(question["differs"]) <= {"height", "weight", "town"}
         assert all(set(row["cells"]) == {"height", "weight", "town"} for row in question["rows"])
     assert [q["id"] for q in owner.ask(project, 3)] == [q["id"] for q in questions]
 
@@ -85,6 +86,26 @@ def test_nobody_is_asked_what_another_person_has_before_them(as_person, owner, p
             assert question["kind"] == "label" or len(rows) == 2
         bob.answer(project, [{"question": q["id"], "value": "cannot_tell"} for q in questions])
     assert mine
+
+
+def test_two_tabs_of_one_person_are_not_asked_the_same(owner, project):
+    tabs = [owner.get(f"projects/{project}/ask", n=4, tab=tab) for tab in ("one", "two")]
+    rows = [{row["row"] for q in questions for row in q["rows"]} for questions in tabs]
+    pairs = [{tuple(row["row"] for row in q["rows"]) for q in questions} for questions in tabs]
+    assert not pairs[0] & pairs[1]
+    assert all(rows)
+    again = owner.get(f"projects/{project}/ask", n=4, tab="one")
+    assert [q["id"] for q in again] == [q["id"] for q in tabs[0]]
+
+
+def test_a_question_that_is_put_off_is_not_asked_again_at_once(owner, as_person, project):
+    question = owner.ask(project)[0]
+    bob = as_person("bob", "annotator")[0]
+    with pytest.raises(SidelightError, match="was not asked of bob"):
+        bob.post(f"projects/{project}/questions/{question['id']}/later")
+    owner._http.post(f"/api/projects/{project}/questions/{question['id']}/later", json={})
+    asked = [tuple(row["row"] for row in q["rows"]) for q in owner.ask(project, 20)]
+    assert tuple(row["row"] for row in question["rows"]) not in asked
 
 
 def test_a_selection_is_one_event_and_one_undo(owner, project, bench):
@@ -197,6 +218,15 @@ def test_a_project_file_brings_everything_along(owner, project, bench, tmp_path)
     assert [r["labels_file"] for r in new] == [r["labels_file"] for r in old]
     again = bench.store.side(copy.id, at_event=new[0]["at_event"])
     assert again == bench.store.side(project, at_event=old[0]["at_event"])
+
+
+def test_a_project_file_is_opened_over_http(owner, project, bench):
+    owner.post(f"projects/{project}/say", {"kind": "must", "rows": [0, 1]})
+    contents = owner.export(project, "project.zip")
+    made = owner._http.post("/api/projects/file", content=contents).json()
+    assert made["id"] != project
+    assert (made["n_rows"], made["n_statements"]) == (40, 1)
+    assert list((bench.settings.root / "uploads").iterdir()) == []
 
 
 def test_a_damaged_or_evil_project_file_is_refused(bench, tmp_path):

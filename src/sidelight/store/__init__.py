@@ -8,10 +8,11 @@ from sidelight.store._folder import Folder
 from sidelight.store._jobs import Job
 from sidelight.store._log import EVENT_KINDS, Event, Said, replay
 from sidelight.store._people import ROLES, Person
-from sidelight.store._store import Entry, Project, Store, as_side, from_side
+from sidelight.store._store import EXPIRES, Entry, Project, Store, as_side, from_side
 
 __all__ = [
     "EVENT_KINDS",
+    "EXPIRES",
     "ROLES",
     "Entry",
     "Event",

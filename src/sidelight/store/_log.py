@@ -6,6 +6,7 @@ of their numbers; times are shown and never compared, because clocks are set bac
     answer, bulk, import    make statements: an answer, a selection, a file
     retract                 takes back its parent, or some of the parent's statements
     rename                  gives a class another name in all statements before it
+    select                  keeps a selection of rows under a name; says nothing of them
 
 A retraction can be retracted too: it then takes nothing back.
 """
@@ -17,7 +18,7 @@ from sidelight.exceptions import SidelightError
 from sidelight.side import KINDS, Kind
 
 SAYING = ("answer", "bulk", "import")
-EVENT_KINDS = (*SAYING, "retract", "rename")
+EVENT_KINDS = (*SAYING, "retract", "rename", "select")
 _COLUMNS = ("kind", "i", "j", "class", "weight", "annotator", "vocabulary")
 
 
@@ -75,6 +76,8 @@ def check_event(kind: str, body: Mapping[str, Any], n_rows: int) -> None:
     if kind in SAYING:
         for said in expand(body):
             _check_statement(said, n_rows)
+    if kind == "select" and not (body.get("name") and isinstance(body.get("steps"), list)):
+        raise SidelightError("a selection is kept with a name and the steps that made it.")
     if kind == "rename":
         old, new = body.get("class"), body.get("to")
         if old is None or new is None or new == "" or (type(old) is type(new) and old == new):

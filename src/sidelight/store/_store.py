@@ -346,6 +346,19 @@ class Store:
         body = {"statements": from_side(side), "source": source}
         return self.append(project, "import", body, key=key, person=person)
 
+    def selections(self, project: int) -> list[dict[str, Any]]:
+        """The selections that were kept and not taken back; the latest of each name."""
+        query = (
+            sa.select(t.event)
+            .where(t.event.c.project == project, t.event.c.kind.in_(["select", "retract"]))
+            .order_by(t.event.c.id)
+        )
+        with reading(self._engine) as c:
+            log = [_as_event(row) for row in c.execute(query)]
+        taken_back = corrections(log).whole
+        kept = [event for event in log if event.kind == "select" and event.id not in taken_back]
+        return list({e.body["name"]: {"event": e.id, **e.body} for e in kept}.values())
+
     def rebuild(self, project: int) -> None:
         """Make the table of statements anew from the log."""
         with self._engine.begin() as c:
@@ -609,6 +622,8 @@ def _tell_statements(c: sa.Connection, project: int, event: Event) -> None:
     """What one more event changes in the table of statements."""
     if event.kind in SAYING:
         _insert_statements(c, project, statements_of(event))
+        return
+    if event.kind == "select":
         return
     rows = c.execute(
         sa.select(t.event)

@@ -4,15 +4,18 @@ import secrets
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
 from fastapi.responses import FileResponse, StreamingResponse
+from starlette.concurrency import run_in_threadpool
 
 from sidelight.exceptions import SidelightError
 from sidelight.store import Person
 from sidelight.web import _shapes as s
 from sidelight.web._bench import KINDS, Bench
-from sidelight.web._export import EXPORTS, export
-from sidelight.web._rows import preview
+from sidelight.web._export import EXPORTS, export, import_project
+from sidelight.web._map import density, described, points, selected
+from sidelight.web._rows import Rows, preview
 from sidelight.web._security import may, person_of
 from sidelight.web._stream import stream
 from sidelight.web._uploads import receive, upload_path
@@ -58,7 +61,7 @@ async def upload(request: Request, bench: TheBench, person: Editor, name: str) -
     return {"upload": key, "name": name, "preview": preview(upload_path(bench.settings, key))}
 
 
-@api.post("/uploads/{key}/preview")
+@api.post("/uploads/{key}/preview", response_model=s.Preview)
 def preview_again(bench: TheBench, person: Editor, key: str, how: s.Preparing) -> dict[str, Any]:
     """What an upload looks like with other choices; problems are named by row."""
     return preview(upload_path(bench.settings, key), id=how.id, **_how(how))
@@ -73,6 +76,17 @@ def create(bench: TheBench, person: Editor, new: s.NewProject) -> Any:
     )
     path.unlink()
     return bench.overview(project)
+
+
+@api.post("/projects/file", response_model=s.ProjectShape, status_code=201)
+async def open_project_file(request: Request, bench: TheBench, person: Editor) -> Any:
+    """Add a project from a project file, sent as the body of the request."""
+    key = await receive(request, bench.settings, "project.zip")
+    path = upload_path(bench.settings, key)
+    try:
+        return bench.overview(await run_in_threadpool(import_project, bench, path))
+    finally:
+        path.unlink()
 
 
 def _how(how: s.Preparing) -> dict[str, Any]:
@@ -140,6 +154,64 @@ def layout(request: Request, bench: TheBench, person: Looker, project: int) -> R
     return _array(request, bench, name)
 
 
+@api.get("/projects/{project}/points.bin")
+def drawn(
+    bench: TheBench,
+    person: Looker,
+    project: int,
+    box: Annotated[str | None, Query(max_length=200)] = None,
+) -> Response:
+    """The rows to draw, all or a fixed sample: their numbers (int32), then their places (float32).
+
+    A box (left, bottom, right, top, separated by commas) gives the rows of that view.
+    """
+    layout = bench.folder.array(bench.store.project(project).config["files"]["layout"])
+    rows = points(layout, None if box is None else _box(box))
+    return Response(
+        rows.tobytes() + layout[rows].tobytes(), media_type="application/octet-stream"
+    )
+
+
+def _box(text: str) -> list[float]:
+    try:
+        found = [float(part) for part in text.split(",")]
+    except ValueError:
+        found = []
+    if len(found) != 4:
+        raise HTTPException(422, "a box is four numbers separated by commas.")
+    return found
+
+
+@api.get("/projects/{project}/density.bin")
+def densities(bench: TheBench, person: Looker, project: int) -> Response:
+    """How many rows lie in each cell of a grid over the map: float32, row by row from below."""
+    layout = bench.folder.array(bench.store.project(project).config["files"]["layout"])
+    return Response(density(layout).tobytes(), media_type="application/octet-stream")
+
+
+@api.post("/projects/{project}/selected", response_model=s.Selected)
+def look_at_selection(bench: TheBench, person: Looker, project: int, what: s.Selecting) -> Any:
+    """The rows that the steps of a selection come to, and what they have in common."""
+    return described(bench, project, _steps(what.steps), what.run)
+
+
+@api.get("/projects/{project}/selections", response_model=list[s.NamedSelection])
+def selections(bench: TheBench, person: Looker, project: int) -> Any:
+    """The selections that were kept under a name."""
+    return bench.store.selections(project)
+
+
+@api.post("/projects/{project}/selections", response_model=s.Appended, status_code=201)
+def keep_selection(bench: TheBench, person: Editor, project: int, what: s.NewSelection) -> Any:
+    """Keep a selection under a name, with how it was made."""
+    event = bench.keep_selection(project, person, what.name, _steps(what.steps))
+    return {"events": [event.id]}
+
+
+def _steps(steps: list[s.Step]) -> list[dict[str, Any]]:
+    return [step.model_dump(by_alias=True, exclude_none=True) for step in steps]
+
+
 # Asking and answering
 
 
@@ -150,21 +222,33 @@ def ask(
     project: int,
     n: int = 1,
     kinds: Annotated[str, Query(pattern="^(pair|label)(,(pair|label))?$")] = ",".join(KINDS),
+    tab: Annotated[str | None, Query(max_length=40)] = None,
 ) -> Any:
     """The next questions; neither a prediction nor anybody else's answer comes with them."""
     shown = bench.rows(project)
-    return [
-        {
-            "id": question["id"],
-            "kind": question["kind"],
-            "rows": shown.shown(question["rows"]),
-            "classes": question.get("classes", []),
-        }
-        for question in bench.ask(project, person, n=n, kinds=kinds.split(","))
-    ]
+    asked = bench.ask(project, person, n=n, kinds=kinds.split(","), tab=tab)
+    return [_question(shown, question) for question in asked]
 
 
-@api.get("/projects/{project}/questions/{question}")
+def _question(shown: Rows, question: dict[str, Any]) -> dict[str, Any]:
+    rows = shown.shown(question["rows"])
+    differs = [name for name, far in shown.differ(rows).items() if far]
+    return {
+        "id": question["id"],
+        "kind": question["kind"],
+        "rows": rows,
+        "classes": question.get("classes", []),
+        "differs": differs,
+    }
+
+
+@api.post("/projects/{project}/questions/{question}/later", status_code=204)
+def later(bench: TheBench, person: Answerer, project: int, question: str) -> None:
+    """Put a question off: it is not asked of this person again for a while."""
+    bench.put_off(project, person, question)
+
+
+@api.get("/projects/{project}/questions/{question}", response_model=s.Why)
 def why(bench: TheBench, person: Answerer, project: int, question: str) -> dict[str, Any]:
     """Why a question was asked; only after it was answered."""
     found = bench.store.question(project, question)
@@ -185,14 +269,18 @@ def answers(bench: TheBench, person: Answerer, project: int, given: list[s.Answe
 @api.post("/projects/{project}/say", response_model=s.Appended)
 def say(bench: TheBench, person: Editor, project: int, what: s.Saying) -> Any:
     """A statement about a selection: one event, one undo."""
+    steps = _steps(what.steps)
+    rows = np.flatnonzero(selected(bench, project, steps)).tolist() if steps else what.rows
+    if not rows:
+        raise HTTPException(422, "nothing is selected.")
     event = bench.say(
         project,
         person,
         kind=what.kind,
-        rows=what.rows,
+        rows=rows,
         class_=what.class_,
         key=what.key,
-        how=what.how,
+        how={"steps": steps} if steps else what.how,
     )
     return {"events": [event.id]}
 
@@ -260,7 +348,7 @@ def conflicts(bench: TheBench, person: Looker, project: int) -> Any:
     return bench.conflicts(project)
 
 
-@api.get("/projects/{project}/progress")
+@api.get("/projects/{project}/progress", response_model=s.Progress)
 def progress(bench: TheBench, person: Answerer, project: int) -> dict[str, Any]:
     """How many answers there are and whether one may stop."""
     mine = person.name if person.role == "annotator" else None
@@ -270,6 +358,14 @@ def progress(bench: TheBench, person: Answerer, project: int) -> dict[str, Any]:
 
 
 # Jobs and runs
+
+
+@api.get("/models", response_model=list[str])
+def models(person: Looker) -> Any:
+    """The names of the models that can be fitted."""
+    from sidelight.models import model_names
+
+    return model_names()
 
 
 @api.get("/projects/{project}/jobs", response_model=list[s.JobShape])
@@ -315,6 +411,17 @@ def labels(request: Request, bench: TheBench, person: Looker, project: int, run:
     return _array(request, bench, bench.store.run(project, run)["labels_file"])
 
 
+@api.get("/projects/{project}/runs/{run}/membership.bin")
+def membership(
+    request: Request, bench: TheBench, person: Looker, project: int, run: int
+) -> Response:
+    """How sure the model is of the cluster of each row: float32."""
+    name = bench.store.run(project, run)["scores"].get("membership")
+    if name is None:
+        raise HTTPException(404, "the model of this run gives no confidence.")
+    return _array(request, bench, name)
+
+
 @api.post("/projects/{project}/runs/{run}/pin", response_model=list[s.RunShape])
 def pin(bench: TheBench, person: Editor, project: int, run: int) -> Any:
     """Make a run the answer of the project."""
@@ -322,7 +429,7 @@ def pin(bench: TheBench, person: Editor, project: int, run: int) -> Any:
     return bench.store.runs(project)
 
 
-@api.get("/projects/{project}/compare")
+@api.get("/projects/{project}/compare", response_model=s.Comparison)
 def compare(
     bench: TheBench, person: Looker, project: int, first: int, second: int
 ) -> dict[str, Any]:

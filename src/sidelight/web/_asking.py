@@ -58,6 +58,7 @@ def follow(brain: Brain | None, store: Store, folder: Folder, project: int) -> B
     """
     news = store.events(project, after=0 if brain is None else brain.event)
     last = news[-1].id if news else (0 if brain is None else brain.event)
+    news = [event for event in news if event.kind != "select"]  # says nothing of the rows
     if brain is not None and all(_is_reply(event) for event in news):
         return Brain(_told(brain.asker, news), last)
     from sidelight.query import Asker

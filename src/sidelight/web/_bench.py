@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sidelight.exceptions import SidelightError
-from sidelight.store import Entry, Event, Folder, Person, Project, Store
+from sidelight.store import EXPIRES, Entry, Event, Folder, Person, Project, Store
 from sidelight.web._asking import Asking, random_pairs, statements_of_answer
 from sidelight.web._pool import Pool, Runner
 from sidelight.web._rows import Rows, import_table
@@ -40,6 +40,7 @@ class Bench:
         self.runner: Runner = _runner(self.store, settings, str(self.folder.root))
         self.asking = Asking(self.store, settings.store_address, str(self.folder.root))
         self._rows = lru_cache(maxsize=32)(self._rows_of)
+        self._asked = threading.Lock()
         self._stopping = threading.Event()
         self._unfitted: dict[int, float] = {}  # since when answers wait for a fit, by project
         self._thread = threading.Thread(target=self._refit_now_and_then, daemon=True)
@@ -98,19 +99,37 @@ class Bench:
     # Asking and answering
 
     def ask(
-        self, project: int, person: Person, *, n: int = 1, kinds: Sequence[str] = KINDS
+        self,
+        project: int,
+        person: Person,
+        *,
+        n: int = 1,
+        kinds: Sequence[str] = KINDS,
+        tab: str | None = None,
     ) -> list[dict[str, Any]]:
         """The next questions for a person: those still open for them, then new ones.
 
-        Nobody is asked what they have answered, and nobody what another person has before them.
+        Nobody is asked what they have answered or put off, nobody what another person has before
+        them, and no tab of a browser what another tab of the same person has.
         """
         if not 1 <= n <= MAX_ASKED:
             raise SidelightError(f"n is {n}; ask for 1 to {MAX_ASKED} questions at a time.")
+        with self._asked:
+            return self._next(project, person, n, kinds, tab)
+
+    def _next(
+        self, project: int, person: Person, n: int, kinds: Sequence[str], tab: str | None
+    ) -> list[dict[str, Any]]:
         n_rows = self.store.project(project).n_rows
         self.store.expire_questions(project)
         mine = self.store.questions(project, state=None, asked_of=person.id)
-        seen = {_rows_asked(q) for q in mine if q["state"] != "expired"}
-        found = [q["body"] for q in mine if q["state"] == "open" and q["kind"] in kinds][:n]
+        put_off = time.time() - EXPIRES  # what somebody puts off expires before its time
+        seen = {_rows_asked(q) for q in mine if q["state"] != "expired" or q["at"] > put_off}
+        found = [
+            q["body"]
+            for q in mine
+            if q["state"] == "open" and q["kind"] in kinds and q["body"].get("tab") == tab
+        ][:n]
         busy = {row for q in self.store.questions(project) for row in _rows_asked(q)}
         if len(found) < n:
             new = self.asking.take(project, n - len(found), kinds=kinds, busy=busy, seen=seen)
@@ -119,11 +138,20 @@ class Bench:
                 seed = [project, person.id, len(mine)]
                 new += random_pairs(n_rows, missing, seed=seed, seen=seen)
             new = [
-                _named(question, project, person, len(mine) + k) for k, question in enumerate(new)
+                _named(question, project, person, len(mine) + k, tab)
+                for k, question in enumerate(new)
             ]
             self.store.add_questions(project, [_stored(q) for q in new], asked_of=person.id)
             found += new
         return found
+
+    def put_off(self, project: int, person: Person, question: str) -> None:
+        """Ask a question of somebody else, or of this person ten minutes after it was asked."""
+        found = self.store.question(project, question)
+        if found is None or found["asked_of"] != person.id:
+            raise SidelightError(f"question {question!r} was not asked of {person.name}.")
+        if found["state"] == "open":
+            self.store.set_question_state(project, [question], "expired")
 
     def answer(
         self, project: int, person: Person, answers: Iterable[Mapping[str, Any]]
@@ -213,6 +241,13 @@ class Bench:
         event = self.store.append(project, "rename", body, person=person.id)
         self._said(project)
         return event
+
+    def keep_selection(
+        self, project: int, person: Person, name: str, steps: Sequence[Mapping[str, Any]]
+    ) -> Event:
+        """Keep a selection under a name: how it was made, not its rows."""
+        body = {"name": name.strip(), "steps": list(steps)}
+        return self.store.append(project, "select", body, person=person.id)
 
     def _said(self, project: int) -> None:
         self._unfitted.setdefault(project, time.monotonic())
@@ -370,11 +405,14 @@ def _rows_asked(question: Mapping[str, Any]) -> tuple[int, ...]:
     return tuple(sorted(rows))
 
 
-def _named(question: Mapping[str, Any], project: int, person: Person, k: int) -> dict[str, Any]:
+def _named(
+    question: Mapping[str, Any], project: int, person: Person, k: int, tab: str | None
+) -> dict[str, Any]:
     """A question under an id of ours, and as the asker knows it; a random pair has no asker."""
     return {
         **question,
         "id": f"{project}-{person.id}-{k}",
+        "tab": tab,
         "asked": question if "slot" in question else {},
     }
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Form, HTTPException, Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, FileSystemLoader, select_autoescape
 
 from sidelight.exceptions import SidelightError
@@ -15,6 +15,7 @@ from sidelight.web._security import COOKIE, check_form, form_token, may, person_
 
 pages = APIRouter(include_in_schema=False)
 SESSION_DAYS = 30
+CLIENT = Path(__file__).parent / "static" / "client" / "index.html"  # built from client/
 _templates = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"),
     autoescape=select_autoescape(default=True),
@@ -79,11 +80,20 @@ def joined(
 
 
 @pages.get("/")
+@pages.get("/import")
+@pages.get("/p/{project}")
+@pages.get("/p/{project}/{screen}")
 def index(request: Request, person: Annotated[Person, Depends(person_of)]) -> Response:
-    """The projects."""
+    """The page, whatever screen its address names; the plain projects if it was not built."""
+    return FileResponse(CLIENT) if CLIENT.exists() else plain_index(request, person)
+
+
+@pages.get("/plain")
+def plain_index(request: Request, person: Annotated[Person, Depends(person_of)]) -> Response:
+    """The projects, without a script."""
     bench = the_bench(request)
     shown = [bench.overview(project) for project in bench.store.projects()]
-    return page("projects.html", projects=shown, person=person)
+    return page("projects.html", projects=shown, person=person, built=CLIENT.exists())
 
 
 @pages.get("/plain/{project}")

@@ -13,6 +13,7 @@ from sidelight.web._bench import Bench
 
 COOKIE = "sidelight_session"
 TOKEN_HEADER = "x-sidelight"
+UPLOADS = ("/api/uploads", "/api/projects/file")
 SAFE = {"GET", "HEAD", "OPTIONS"}
 HEADERS = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; object-src 'none'; "
@@ -60,7 +61,7 @@ def _refusal(request: Request, bench: Bench) -> tuple[int, str] | None:
     if request.method in SAFE:
         return None
     length = request.headers.get("content-length", "")
-    is_upload = request.url.path == "/api/uploads"
+    is_upload = request.url.path in UPLOADS
     limit = bench.settings.max_upload if is_upload else bench.settings.max_body
     if not length.isdigit():
         return 411, "a request with a body says how long it is."

@@ -1,6 +1,6 @@
 """The shapes of requests and answers, from which OpenAPI and the types of the client are made."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
@@ -33,12 +33,37 @@ class ProjectDetails(ProjectShape):
     role: str
 
 
+class Column(BaseModel):
+    """A column of a table that may be imported."""
+
+    name: str
+    type: Literal["text", "number"]
+    missing: int
+
+
+class Problem(BaseModel):
+    """What stands in the way of an import, in a sentence, and the columns that it is about."""
+
+    message: str
+    columns: dict[str, list[str]] = {}
+
+
+class Preview(BaseModel):
+    """What a table holds, before anything is written."""
+
+    n_rows: int
+    columns: list[Column]
+    rows: list[dict[str, Any]]
+    problems: list[Problem]
+    notes: list[str]
+
+
 class Upload(BaseModel):
     """A table that was sent and not imported yet."""
 
     upload: str
     name: str
-    preview: dict[str, Any]
+    preview: Preview
 
 
 class Preparing(BaseModel):
@@ -84,6 +109,7 @@ class QuestionShape(BaseModel):
     kind: Literal["pair", "label"]
     rows: list[RowShape]
     classes: list[Class]
+    differs: list[str] = Field(description="Columns in which the two rows differ.")
 
 
 class AnswerShape(BaseModel):
@@ -96,11 +122,117 @@ class AnswerShape(BaseModel):
     comment: str | None = Field(default=None, max_length=2000)
 
 
+class Why(BaseModel):
+    """Why a question was asked; told after the answer."""
+
+    reason: str
+    audit: bool
+
+
+class StoppingShape(BaseModel):
+    """Whether it is worth to go on."""
+
+    next_ten: float
+    share: float
+    accuracy: list[float] | None
+    n_audit: int
+    sentence: str
+
+
+class Progress(BaseModel):
+    """How many answers there are by kind, and how far the asking is."""
+
+    counts: dict[str, int]
+    expected_error: list[float] | None = None
+    n_clusters: int | None = None
+    undecided: int | None = None
+    stopping: StoppingShape | None = None
+    failed: str | None = None
+
+
+class Step(BaseModel):
+    """One step of a selection: what it chooses, and how that joins what was selected before."""
+
+    op: Literal["add", "subtract", "intersect"] = "add"
+    by: Literal[
+        "polygon",
+        "rows",
+        "cluster",
+        "confidence",
+        "moved",
+        "text",
+        "class",
+        "annotator",
+        "unlabelled",
+        "all",
+    ]
+    polygon: list[tuple[float, float]] | None = Field(default=None, max_length=2_000)
+    layout: str | None = None
+    rows: list[int] | None = Field(default=None, max_length=1_000_000)
+    run: int | None = None
+    clusters: list[int] | None = None
+    below: float | None = None
+    runs: list[int] | None = None
+    text: str | None = Field(default=None, max_length=200)
+    class_: Class = Field(default=None, alias="class")
+    annotator: Class = None
+
+
+Steps = Annotated[list[Step], Field(max_length=200)]
+
+
+class Selecting(BaseModel):
+    """A selection to look at; the clusters of a run are counted in it."""
+
+    steps: Steps
+    run: int | None = None
+
+
+class Share(BaseModel):
+    """How many rows of a selection are in a cluster or a class."""
+
+    name: str
+    colour: int | None
+    n: int
+
+
+class Trait(BaseModel):
+    """How far a selection lies from all rows in a feature, in standard deviations."""
+
+    name: str
+    deviations: float
+
+
+class Selected(BaseModel):
+    """A selection: `bits` has one bit for each row, lowest first, in base 64."""
+
+    n: int
+    bits: str
+    rows: list[RowShape]
+    clusters: list[Share]
+    classes: list[Share]
+    profile: list[Trait]
+
+
+class NewSelection(BaseModel):
+    """A selection to keep under a name."""
+
+    name: str = Field(min_length=1, max_length=200)
+    steps: Steps
+
+
+class NamedSelection(NewSelection):
+    """A selection that was kept."""
+
+    event: int
+
+
 class Saying(BaseModel):
-    """A statement about a selection of rows."""
+    """A statement about a selection of rows, given as rows or as the steps that choose them."""
 
     kind: Literal["label", "not_label", "must", "cannot"]
-    rows: list[int] = Field(min_length=1, max_length=1_000_000)
+    rows: list[int] = Field(default=[], max_length=1_000_000)
+    steps: Steps = []
     class_: Class = Field(default=None, alias="class")
     key: str | None = Field(default=None, max_length=100)
     how: dict[str, Any] | None = None
@@ -208,6 +340,16 @@ class RunShape(BaseModel):
     labels_file: str
     scores: dict[str, Any]
     versions: dict[str, Any]
+
+
+class Comparison(BaseModel):
+    """Two runs: how many rows went from which cluster to which, and the first that moved."""
+
+    rows: list[str]
+    columns: list[str]
+    counts: list[list[int]]
+    n_moved: int
+    moved: list[int]
 
 
 class PersonShape(BaseModel):

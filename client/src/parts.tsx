@@ -1,0 +1,113 @@
+/** Small parts that several screens use. */
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { changeKey, clashes, keyName, keys, keysOff, resetKeys, switchKeys, WORDS } from "./keys";
+
+export function Key({ of }: { of: string }) {
+  return keysOff.value ? null : <kbd aria-hidden="true">{keyName(keys.value[of] ?? of)}</kbd>;
+}
+
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <h2>{title}</h2>
+      {children}
+    </div>
+  );
+}
+
+export function Loading({ what }: { what: string }) {
+  return (
+    <p class="loading" role="status">
+      {what} …
+    </p>
+  );
+}
+
+export function Problem({ text, onClose }: { text: string | null; onClose?: () => void }) {
+  if (!text) return null;
+  return (
+    <div class="problem" role="alert">
+      <span>{text}</span>
+      {onClose && (
+        <button class="quiet" onClick={onClose}>
+          Close
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** A dialog of the browser: focus stays inside, Escape closes it. */
+export function Dialog(props: { title: string; onClose: () => void; children: ComponentChildren }) {
+  const box = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const before = document.activeElement as HTMLElement | null;
+    box.current?.showModal();
+    return () => before?.focus?.();
+  }, []);
+  return (
+    <dialog ref={box} onClose={props.onClose} aria-labelledby="dialog-title">
+      <div class="dialog-head">
+        <h2 id="dialog-title">{props.title}</h2>
+        <button class="quiet" onClick={() => box.current?.close()}>
+          Close
+        </button>
+      </div>
+      {props.children}
+    </dialog>
+  );
+}
+
+/** The keys of a screen, to read and to change. */
+export function KeyDialog({ actions, onClose }: { actions: string[]; onClose: () => void }) {
+  const twice = clashes(keys.value, actions);
+  return (
+    <Dialog title="Keys" onClose={onClose}>
+      <p>Press a key in a field to change it. Digits 1 to 9 choose a class.</p>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Does</th>
+            <th scope="col">Key</th>
+          </tr>
+        </thead>
+        <tbody>
+          {actions
+            .filter((action) => action in WORDS)
+            .map((action) => (
+              <tr key={action}>
+                <td>{WORDS[action]}</td>
+                <td>
+                  <input
+                    class="key"
+                    aria-label={`Key for: ${WORDS[action]}`}
+                    value={keyName(keys.value[action] ?? "")}
+                    onKeyDown={(event) => {
+                      if (["Tab", "Shift", "Escape", "Enter"].includes(event.key) || /^[0-9]$/.test(event.key)) return;
+                      event.preventDefault();
+                      changeKey(action, event.key.length === 1 ? event.key.toLowerCase() : event.key);
+                    }}
+                    readOnly
+                  />
+                  {twice.includes(action) && <span class="mark"> used twice</span>}
+                </td>
+              </tr>
+            ))}
+        </tbody>
+      </table>
+      <p>
+        <label class="check">
+          <input type="checkbox" checked={keysOff.value} onChange={(e) => switchKeys(e.currentTarget.checked)} />
+          Switch single keys off
+        </label>
+      </p>
+      <button onClick={resetKeys}>Back to the usual keys</button>
+    </Dialog>
+  );
+}
+
+/** Text of unknown direction and length. */
+export function Text({ children }: { children: string }) {
+  return <bdi dir="auto">{children}</bdi>;
+}

@@ -1,0 +1,1 @@
+export function Export() { return <p>Export</p>; }

@@ -1,0 +1,1 @@
+export function Import() { return <p>Import</p>; }

@@ -1,0 +1,1 @@
+export function MapScreen() { return <p>Map</p>; }

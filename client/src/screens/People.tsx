@@ -1,0 +1,1 @@
+export function People() { return <p>People</p>; }

@@ -1,0 +1,1 @@
+export function Runs() { return <p>Runs</p>; }

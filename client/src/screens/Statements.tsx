@@ -1,0 +1,1 @@
+export function Statements() { return <p>Statements</p>; }

@@ -1,0 +1,65 @@
+/** Who is here, which project is open, and what the server tells of it. */
+import { signal } from "@preact/signals";
+import { type Details, get, LineDown, online, type Schema } from "./api";
+
+export const me = signal<Schema["Me"] | null>(null);
+export const project = signal<Details | null>(null);
+export const lastEvent = signal(0);
+export const lastRun = signal<number | null>(null);
+export const jobs = signal<{ id: number; kind: string; state: string; progress: number }[]>([]);
+/** What could not be done, in a sentence; shown at the top until it is put away. */
+export const trouble = signal<string | null>(null);
+
+export const mayLook = () => me.value !== null && me.value.role !== "annotator";
+export const mayAnswer = () => me.value !== null && me.value.role !== "viewer";
+export const mayEdit = () => me.value?.role === "editor" || me.value?.role === "owner";
+export const isOwner = () => me.value?.role === "owner";
+
+export async function loadMe(): Promise<void> {
+  me.value = await get<Schema["Me"]>("me");
+}
+
+let stream: EventSource | null = null;
+
+export async function openProject(number: number | null): Promise<void> {
+  if (number === project.value?.id) return;
+  stream?.close();
+  stream = null;
+  project.value = null;
+  lastEvent.value = 0;
+  lastRun.value = null;
+  jobs.value = [];
+  if (number === null) return;
+  project.value = await get<Details>(`projects/${number}`);
+  follow(number);
+}
+
+export async function reloadProject(): Promise<void> {
+  const number = project.value?.id;
+  if (number !== undefined) project.value = await get<Details>(`projects/${number}`);
+}
+
+function follow(number: number): void {
+  const source = new EventSource(`/api/projects/${number}/stream`);
+  stream = source;
+  const told = <T>(name: string, act: (data: T) => void) =>
+    source.addEventListener(name, (event) => act(JSON.parse((event as MessageEvent).data)));
+  source.onopen = () => (online.value = true);
+  source.onerror = () => (online.value = false);
+  told<{ last: number }>("log", (log) => (lastEvent.value = log.last));
+  told<{ last: number | null }>("run", (run) => (lastRun.value = run.last));
+  told<typeof jobs.value>("jobs", (list) => (jobs.value = list));
+}
+
+/** Do something and put what goes wrong at the top of the page. */
+export async function attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    const found = await work();
+    trouble.value = null;
+    return found;
+  } catch (error) {
+    trouble.value =
+      error instanceof LineDown ? "The server cannot be reached. Try again when it is back." : (error as Error).message;
+    return undefined;
+  }
+}

@@ -1,0 +1,34 @@
+/** Numbers and times as people read them. */
+export const count = (n: number): string => n.toLocaleString("en");
+export const plural = (n: number, one: string, many = `${one}s`): string => `${count(n)} ${n === 1 ? one : many}`;
+export const percent = (share: number, digits = 0): string => `${(100 * share).toFixed(digits)} %`;
+
+/** An interval of shares: "2 to 6 %". */
+export function between(interval: number[] | null | undefined): string {
+  if (!interval || interval.length < 2) return "not known yet";
+  const [low, high] = [interval[0]!, interval.at(-1)!].map((v) => (100 * v).toFixed(v < 0.1 ? 1 : 0));
+  return low === high ? `${low} %` : `${low} to ${high} %`;
+}
+
+export function ago(seconds: number, now: number = Date.now() / 1000): string {
+  const passed = Math.max(0, now - seconds);
+  if (passed < 60) return "just now";
+  if (passed < 3600) return plural(Math.floor(passed / 60), "minute") + " ago";
+  if (passed < 86400) return plural(Math.floor(passed / 3600), "hour") + " ago";
+  return new Date(seconds * 1000).toLocaleDateString("en", { day: "numeric", month: "short", year: "numeric" });
+}
+
+/** A cell as text; numbers without needless digits. */
+export function cellText(value: unknown): string {
+  if (value === null || value === undefined || value === "") return "–";
+  if (typeof value === "number") return Number.isInteger(value) ? count(value) : String(Number(value.toPrecision(5)));
+  return String(value);
+}
+
+export const KIND_WORDS: Record<string, string> = {
+  must: "same",
+  cannot: "different",
+  unsure: "can't tell",
+  label: "label",
+  not_label: "not this",
+};
