@@ -1,7 +1,7 @@
 /** The address of the page is its state: a path, and links that do not load it again. */
 import { signal } from "@preact/signals";
 
-export const here = signal(location.pathname + location.search);
+export const here = signal("/");
 
 export type Place = { screen: string; project: number | null; query: URLSearchParams };
 
@@ -35,7 +35,9 @@ export function setQuery(change: Record<string, string | null>): void {
 }
 
 export function startRouting(): void {
-  addEventListener("popstate", () => (here.value = location.pathname + location.search));
+  const look = () => (here.value = location.pathname + location.search);
+  look();
+  addEventListener("popstate", look);
   document.addEventListener("click", (event) => {
     const link = (event.target as Element | null)?.closest?.("a");
     const other = event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey;

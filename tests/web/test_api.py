@@ -297,3 +297,66 @@ def test_a_program_is_an_annotator_like_any_other(as_person, owner, project, ben
     assert {s.annotator for s in bench.store.statements(project)} == {"robot"}
     truth = np.arange(40) % 2
     assert not bench.store.side(project).only(kind=["must", "cannot"]).violated(truth).any()
+
+
+def test_a_doubtful_statement_is_asked_of_another_person(owner, as_person, project, bench):
+    said = owner.post(f"projects/{project}/say", {"kind": "must", "rows": [3, 8]})["events"][0]
+    place = {"event": said, "position": 0}
+    for _ in range(2):  # twice is once
+        owner._http.post(f"/api/projects/{project}/ask-again", json=place)
+    bob, cy = as_person("bob", "annotator")[0], as_person("cy", "annotator")[0]
+
+    def asked(client):
+        return [[row["row"] for row in q["rows"]] for q in client.ask(project, 3)]
+
+    assert [3, 8] not in asked(owner)
+    assert asked(bob)[0] == [3, 8]
+    assert [3, 8] not in asked(cy)  # bob has it before him
+    question = bob.ask(project)[0]
+    bob.answer(project, [{"question": question["id"], "value": "cannot"}])
+    assert [3, 8] not in asked(cy)
+    assert bench.store.count_statements(project) == {"must": 1, "cannot": 1}
+    bench.store.expire_questions(project, older_than=-1)
+    owner._http.post(f"/api/projects/{project}/ask-again", json={**place, "other": False})
+    assert [3, 8] not in asked(cy)  # it was answered
+    with pytest.raises(SidelightError, match="has no statement 7"):
+        owner.post(f"projects/{project}/ask-again", {"event": said, "position": 7})
+
+
+def test_a_question_that_was_taken_and_left_is_asked_again(owner, as_person, project, bench):
+    said = owner.post(f"projects/{project}/say", {"kind": "must", "rows": [3, 8]})["events"][0]
+    owner._http.post(
+        f"/api/projects/{project}/ask-again", json={"event": said, "position": 0, "other": False}
+    )
+    assert [row["row"] for row in owner.ask(project)[0]["rows"]] == [3, 8]
+    bench.store.expire_questions(project, older_than=-1)
+    bob = as_person("bob", "annotator")[0]
+    assert [row["row"] for row in bob.ask(project)[0]["rows"]] == [3, 8]
+
+
+def test_statements_come_from_a_file_as_one_event(owner, project, bench, tmp_path):
+    lines = '{"kind": "must", "i": "r0", "j": "r2"}\n{"kind": "cannot", "i": "r0", "j": "r2"}\n'
+    answer = owner._http.post(
+        f"/api/projects/{project}/statements", params={"name": "said.jsonl"}, content=lines
+    )
+    assert answer.status_code == 201, answer.text
+    assert bench.store.count_statements(project) == {"cannot": 1, "must": 1}
+    assert len(owner.get(f"projects/{project}/conflicts")) == 1
+    owner.post(f"projects/{project}/retract", {"event": answer.json()["events"][0]})
+    assert bench.store.count_statements(project) == {}
+    wrong = owner._http.post(
+        f"/api/projects/{project}/statements", params={"name": "said.csv"}, content="a,b\n1,2\n"
+    )
+    assert wrong.status_code == 422
+    assert list((bench.settings.root / "uploads").iterdir()) == []
+
+
+def test_an_excel_file_is_known_by_its_contents(owner, tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (["id", "x", "y"], *([f"r{k}", k, k % 3] for k in range(6))):
+        book.active.append(row)
+    book.save(tmp_path / "table.xlsx")
+    found = owner.upload(tmp_path / "table.xlsx")
+    assert found["upload"].endswith(".xlsx")
+    assert found["preview"]["n_rows"] == 6

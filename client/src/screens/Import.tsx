@@ -1,1 +1,228 @@
-export function Import() { return <p>Import</p>; }
+/** From a file to a project: what is in it, what each column is for, and what stands in the way. */
+import { type Signal, useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { post, type Project, type Schema, upload } from "../api";
+import { Empty, Problem, Text } from "../parts";
+import { go } from "../router";
+import { attempt, mayEdit } from "../session";
+import { cellText, count, plural } from "../words";
+
+type Upload = Schema["Upload"];
+type Preview = Schema["Preview"];
+export type Purpose = "feature" | "one_hot" | "id" | "show" | "ignore";
+
+const PURPOSES: [Purpose, string][] = [
+  ["feature", "a feature (number)"],
+  ["one_hot", "a feature (categories)"],
+  ["id", "the row's id"],
+  ["show", "to show, not to count"],
+  ["ignore", "nothing"],
+];
+
+/** What each column is most probably for. */
+export function guess(preview: Preview): Record<string, Purpose> {
+  const found: Record<string, Purpose> = {};
+  let hasId = false;
+  preview.columns.forEach((column, k) => {
+    const values = preview.rows.map((row) => String(row[column.name]));
+    const isDistinct = new Set(values).size === values.length && column.missing === 0;
+    const isNamed = /^(id|name|key|code|row|no\.?|nr\.?)$/i.test(column.name) || /[_ ]id$/i.test(column.name);
+    if (!hasId && isDistinct && (isNamed || (column.type === "text" && k === 0))) {
+      found[column.name] = "id";
+      hasId = true;
+    } else found[column.name] = column.type === "text" ? "show" : "feature";
+  });
+  return found;
+}
+
+/** What the server is told. */
+export function preparing(purposes: Record<string, Purpose>, scale: string, impute: string): Schema["Preparing"] {
+  const of = (...wanted: Purpose[]) => Object.keys(purposes).filter((name) => wanted.includes(purposes[name]!));
+  const ignored = of("ignore");
+  return {
+    id: of("id")[0] ?? null,
+    show: ignored.length ? of("feature", "one_hot", "show") : [],
+    columns: [],
+    drop: of("show", "ignore"),
+    one_hot: of("one_hot"),
+    scale: (scale || null) as "standard" | null,
+    impute: (impute || null) as "median" | null,
+  };
+}
+
+export function Import() {
+  const sent = useSignal<Upload | null>(null);
+  const sending = useSignal(false);
+  if (!mayEdit()) {
+    return (
+      <Empty title="Import is not for your role">
+        <p>Editors and owners bring tables.</p>
+      </Empty>
+    );
+  }
+  const take = async (file: File | undefined) => {
+    if (!file) return;
+    sending.value = true;
+    await attempt(async () => {
+      sent.value = await upload<Upload>(`uploads?name=${encodeURIComponent(file.name)}`, file);
+    });
+    sending.value = false;
+  };
+  return (
+    <div class="page">
+      <div class="head">
+        <h1>New project</h1>
+      </div>
+      <div class="panel">
+        <label class="field">
+          Table
+          <input
+            type="file"
+            accept=".csv,.tsv,.txt,.xlsx,.parquet,.npy,.npz,.h5ad"
+            onChange={(event) => void take(event.currentTarget.files?.[0])}
+          />
+        </label>
+        <p class="muted">CSV or TSV with any separator and decimal sign, Excel, Parquet, .npy, .npz or .h5ad. Nothing is written before you say so.</p>
+        {sending.value && <p role="status">Sending and reading …</p>}
+      </div>
+      {sent.value && <Choices key={sent.value.upload} sent={sent.value} />}
+    </div>
+  );
+}
+
+function Choices({ sent }: { sent: Upload }) {
+  const purposes = useSignal(guess(sent.preview));
+  const name = useSignal(sent.name.replace(/\.[^.]*$/, ""));
+  const scale = useSignal("");
+  const impute = useSignal("");
+  const preview = useSignal<Preview>(sent.preview);
+  const checking = useSignal(true);
+  const importing = useSignal(false);
+
+  const body = preparing(purposes.value, scale.value, impute.value);
+  const words = JSON.stringify(body);
+  useEffect(() => {
+    let stale = false;
+    checking.value = true;
+    void attempt(async () => {
+      const found = await post<Preview>(`uploads/${sent.upload}/preview`, body);
+      if (!stale) preview.value = found;
+    }).then(() => !stale && (checking.value = false));
+    return () => {
+      stale = true;
+    };
+  }, [words]);
+  const start = async (event: Event) => {
+    event.preventDefault();
+    importing.value = true;
+    const made = await attempt(() => post<Project>("projects", { ...body, upload: sent.upload, name: name.value }));
+    importing.value = false;
+    if (made) go(`/p/${made.id}/queue`);
+  };
+  const { problems, notes } = preview.value;
+  return (
+    <form onSubmit={start}>
+      <div class="panel">
+        <h2>
+          {count(preview.value.n_rows)} rows, {plural(preview.value.columns.length, "column")}
+        </h2>
+        <Columns preview={preview.value} purposes={purposes} />
+      </div>
+      <div class="panel grid-form">
+        <label class="field">
+          Name of the project
+          <input required maxLength={200} value={name.value} onInput={(e) => (name.value = e.currentTarget.value)} />
+        </label>
+        <label class="field">
+          Scaling
+          <select value={scale.value} onChange={(e) => (scale.value = e.currentTarget.value)}>
+            <option value="">as usual (standard)</option>
+            <option value="standard">mean 0, deviation 1</option>
+            <option value="minmax">from 0 to 1</option>
+            <option value="none">none</option>
+          </select>
+        </label>
+        <label class="field">
+          Missing values
+          <select value={impute.value} onChange={(e) => (impute.value = e.currentTarget.value)}>
+            <option value="">are a problem</option>
+            <option value="median">become the median</option>
+            <option value="mean">become the mean</option>
+          </select>
+        </label>
+      </div>
+      <div class="panel" aria-live="polite">
+        {problems.map((one, k) => (
+          <Problem key={k} text={one.message} />
+        ))}
+        {notes.map((note) => (
+          <p class="note" key={note}>
+            {note}
+          </p>
+        ))}
+        {!problems.length && !checking.value && <p>Nothing stands in the way.</p>}
+        {checking.value && <p class="muted">Looking at the table …</p>}
+        <button class="main" type="submit" disabled={importing.value || problems.length > 0}>
+          {importing.value ? "Importing …" : "Import"}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+function Columns({ preview, purposes }: { preview: Preview; purposes: Signal<Record<string, Purpose>> }) {
+  const set = (name: string, to: Purpose) => {
+    const next = { ...purposes.value };
+    if (to === "id") for (const other of Object.keys(next)) if (next[other] === "id") next[other] = "ignore";
+    next[name] = to;
+    purposes.value = next;
+  };
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label="Columns">
+      <table class="columns-table">
+        <thead>
+          <tr>
+            <th scope="col">Column</th>
+            <th scope="col">Is for</th>
+            <th scope="col">Holds</th>
+            <th scope="col">First rows</th>
+          </tr>
+        </thead>
+        <tbody>
+          {preview.columns.map((column) => (
+            <tr key={column.name}>
+              <th scope="row">
+                <Text>{column.name}</Text>
+              </th>
+              <td>
+                <select
+                  aria-label={`What ${column.name} is for`}
+                  value={purposes.value[column.name]}
+                  onChange={(event) => set(column.name, event.currentTarget.value as Purpose)}
+                >
+                  {PURPOSES.map(([value, words]) => (
+                    <option key={value} value={value}>
+                      {words}
+                    </option>
+                  ))}
+                </select>
+              </td>
+              <td>
+                {column.type === "text" ? "texts" : "numbers"}
+                {column.missing > 0 && <span class="mark">, {count(column.missing)} missing</span>}
+              </td>
+              <td>
+                <Text>
+                  {preview.rows
+                    .slice(0, 4)
+                    .map((row) => cellText(row[column.name]).slice(0, 40))
+                    .join(", ")}
+                </Text>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

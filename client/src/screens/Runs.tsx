@@ -1,1 +1,252 @@
-export function Runs() { return <p>Runs</p>; }
+/** Every fit: what it knew, what it found; start, stop, compare, pin. */
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { get, type Job, post, type Run, type Schema, send } from "../api";
+import { colourOf, css } from "../colours";
+import { Empty, Loading, Problem, Text } from "../parts";
+import { here, placeOf, setQuery } from "../router";
+import { clustersOf } from "../mapdata";
+import { attempt, jobs as told, lastRun, mayEdit, project } from "../session";
+import { ago, count, plural } from "../words";
+import { runName } from "./Map";
+
+export function Runs() {
+  const runs = useSignal<Run[] | null>(null);
+  const jobs = useSignal<Job[]>([]);
+  const at = `projects/${project.value!.id}`;
+  const states = told.value.map((job) => `${job.id}${job.state}${Math.round(20 * job.progress)}`).join();
+  const load = () =>
+    attempt(async () => {
+      [runs.value, jobs.value] = await Promise.all([get<Run[]>(`${at}/runs`), get<Job[]>(`${at}/jobs`)]);
+    });
+  useEffect(() => void load(), [lastRun.value, states]);
+  if (runs.value === null) return <Loading what="Looking for runs" />;
+  return (
+    <div class="page">
+      <div class="head">
+        <h1>Runs</h1>
+      </div>
+      {mayEdit() && <Start load={load} />}
+      <Jobs jobs={jobs.value} load={load} />
+      {runs.value.length === 0 ? (
+        <Empty title="No run yet">
+          <p>The first fit starts by itself after ten answers, or thirty seconds after the last one.</p>
+        </Empty>
+      ) : (
+        <Table runs={[...runs.value].reverse()} pin={(run) => void attempt(() => post(`${at}/runs/${run.id}/pin`)).then(load)} />
+      )}
+      {runs.value.length > 1 && <Compare runs={runs.value} />}
+    </div>
+  );
+}
+
+function Start({ load }: { load: () => void }) {
+  const models = useSignal<string[]>([]);
+  const model = useSignal("DiscriminativeClustering");
+  const k = useSignal("");
+  const seed = useSignal("0");
+  useEffect(
+    () =>
+      void attempt(async () => {
+        models.value = await get<string[]>("models");
+      }),
+    [],
+  );
+  const start = (event: Event) => {
+    event.preventDefault();
+    const body = { kind: "fit", model: model.value, n_clusters: k.value ? Number(k.value) : null, seed: Number(seed.value) };
+    void attempt(() => post(`projects/${project.value!.id}/jobs`, body)).then(load);
+  };
+  return (
+    <form class="panel grid-form" onSubmit={start} aria-label="Start a run">
+      <label class="field">
+        Model
+        <select value={model.value} onChange={(e) => (model.value = e.currentTarget.value)}>
+          {models.value.map((name) => (
+            <option key={name}>{name}</option>
+          ))}
+        </select>
+      </label>
+      <label class="field">
+        Clusters
+        <input inputMode="numeric" pattern="[0-9]*" placeholder="found by the model" value={k.value} onInput={(e) => (k.value = e.currentTarget.value)} />
+      </label>
+      <label class="field">
+        Seed
+        <input inputMode="numeric" pattern="[0-9]+" value={seed.value} onInput={(e) => (seed.value = e.currentTarget.value)} />
+      </label>
+      <div>
+        <button class="main" type="submit">
+          Start
+        </button>
+      </div>
+    </form>
+  );
+}
+
+function Jobs({ jobs, load }: { jobs: Job[]; load: () => void }) {
+  const live = jobs.filter((job) => ["queued", "running"].includes(job.state));
+  const failed = jobs.slice(0, 3).find((job) => job.state === "failed");
+  const cancel = (job: Job) => void attempt(() => send("DELETE", `projects/${project.value!.id}/jobs/${job.id}`)).then(load);
+  return (
+    <div aria-live="polite">
+      {live.map((job) => (
+        <div class="panel row" key={job.id}>
+          <strong>{job.kind}</strong>
+          <span class="muted">{job.state === "queued" ? "waits for a worker" : job.message || "has begun"}</span>
+          <div class="progress" role="progressbar" aria-label={`Job ${job.id}`} aria-valuenow={Math.round(100 * job.progress)} aria-valuemin={0} aria-valuemax={100}>
+            <div style={{ width: `${100 * job.progress}%` }} />
+          </div>
+          {mayEdit() && <button onClick={() => cancel(job)}>Stop</button>}
+        </div>
+      ))}
+      {failed?.error && <Problem text={`The last ${failed.kind} failed: ${failed.error.trim().split("\n").at(-1)}`} />}
+    </div>
+  );
+}
+
+function Table({ runs, pin }: { runs: Run[]; pin: (run: Run) => void }) {
+  return (
+    <div class="panel scroll" tabIndex={0} role="region" aria-label="Runs">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Run</th>
+            <th scope="col">Clusters</th>
+            <th scope="col">Knew</th>
+            <th scope="col">Not kept</th>
+            <th scope="col">Held out</th>
+            <th scope="col">Made</th>
+            <th scope="col">
+              <span class="hidden">Actions</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {runs.map((run) => (
+            <tr key={run.id}>
+              <th scope="row">
+                <a href={`/p/${project.value!.id}/map?run=${run.id}`}>{runName(run)}</a>
+                <div class="muted">
+                  seed {run.seed}
+                  {run.scores.automatic ? ", by itself" : ""}
+                  {parameters(run)}
+                </div>
+              </th>
+              <td>
+                <div class="row">
+                  {clustersOf(run)
+                    .slice(0, 12)
+                    .map((one) => (
+                      <span class="row" key={one.number}>
+                        <span class="swatch" style={{ background: css(colourOf(one.colour)) }} />
+                        <span>
+                          <Text>{one.name}</Text> {count(one.size)}
+                        </span>
+                      </span>
+                    ))}
+                  {clustersOf(run).length > 12 && <span class="muted">and {clustersOf(run).length - 12} more</span>}
+                </div>
+              </td>
+              <td>{plural(Number(run.scores.n_statements ?? 0), "statement")}</td>
+              <td>{count(Number(run.scores.n_broken ?? 0))}</td>
+              <td>{String(run.scores.held_out ?? "not measured")}</td>
+              <td>{ago(run.created)}</td>
+              <td>
+                {run.pinned ? (
+                  <span class="badge good">the answer</span>
+                ) : (
+                  mayEdit() && (
+                    <button class="link" onClick={() => pin(run)}>
+                      Pin<span class="hidden"> run {run.id}</span>
+                    </button>
+                  )
+                )}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function parameters(run: Run): string {
+  const told = Object.entries(run.parameters).filter(([, value]) => value !== null);
+  return told.length ? `, ${told.map(([name, value]) => `${name} ${JSON.stringify(value)}`).join(", ")}` : "";
+}
+
+/** Two runs: the table of where rows went, and how many moved. */
+function Compare({ runs }: { runs: Run[] }) {
+  const { query } = placeOf(here.value);
+  const second = Number(query.get("second")) || runs.at(-1)!.id;
+  const first = Number(query.get("first")) || runs.at(-2)!.id;
+  const found = useSignal<Schema["Comparison"] | null>(null);
+  useEffect(
+    () =>
+      void attempt(async () => {
+        found.value = await get<Schema["Comparison"]>(`projects/${project.value!.id}/compare?first=${first}&second=${second}`);
+      }),
+    [first, second],
+  );
+  const choose = (which: string, value: number) => (
+    <select aria-label={which === "first" ? "First run" : "Second run"} value={String(value)} onChange={(e) => setQuery({ [which]: e.currentTarget.value })}>
+      {runs.map((run) => (
+        <option key={run.id} value={String(run.id)}>
+          {runName(run)}
+        </option>
+      ))}
+    </select>
+  );
+  return (
+    <div class="panel">
+      <h2>Compare</h2>
+      <p class="row">
+        {choose("first", first)} with {choose("second", second)}
+        {found.value && (
+          <span>
+            {plural(found.value.n_moved, "row")} moved.{" "}
+            <a href={`/p/${project.value!.id}/map?run=${second}&before=${first}`}>Show them on the map</a>
+          </span>
+        )}
+      </p>
+      {found.value && <Contingency of={found.value} />}
+    </div>
+  );
+}
+
+function Contingency({ of }: { of: Schema["Comparison"] }) {
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label="Rows by their clusters in both runs">
+      <table class="contingency">
+        <thead>
+          <tr>
+            <th scope="col">From \ to</th>
+            {of.columns.map((name, k) => (
+              <th scope="col" key={k} class="number">
+                <Text>{name}</Text>
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {of.counts.map((counts, k) => {
+            const most = Math.max(...counts);
+            return (
+              <tr key={k}>
+                <th scope="row">
+                  <Text>{of.rows[k] ?? ""}</Text>
+                </th>
+                {counts.map((n, at) => (
+                  <td key={at} class={n > 0 && n === most ? "many" : ""}>
+                    {n ? count(n) : "·"}
+                  </td>
+                ))}
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -377,7 +377,8 @@ class Store:
         """Keep questions that are about to be asked; returns their ids.
 
         A question is plain data: ``kind``, ``i``, ``j``, and what else the asker knows of it
-        (``offered``, ``p_must``, ``value``, ``probability_asked``, ``audit``, ``body``).
+        (``offered``, ``p_must``, ``value``, ``probability_asked``, ``audit``, ``body``). Its
+        ``state`` is open, or waiting: then it is a model of questions and is asked of nobody itself.
         """
         now = time.time()
         rows = [
@@ -394,7 +395,7 @@ class Store:
                 "value": question.get("value"),
                 "probability_asked": question.get("probability_asked"),
                 "audit": int(bool(question.get("audit"))),
-                "state": "open",
+                "state": question.get("state", "open"),
                 "body_json": _dump(question.get("body", {})),
             }
             for question in questions
@@ -711,7 +712,7 @@ def _set_state(c: sa.Connection, project: int, questions: Sequence[str], state: 
         .where(
             t.question.c.project == project,
             t.question.c.id.in_(questions),
-            t.question.c.state.in_(["open", "expired"]),
+            t.question.c.state.in_(["open", "expired", "waiting"]),
         )
         .values(state=state)
     )

@@ -10,7 +10,7 @@ from fastapi.responses import FileResponse, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from sidelight.exceptions import SidelightError
-from sidelight.store import Person
+from sidelight.store import Job, Person
 from sidelight.web import _shapes as s
 from sidelight.web._bench import KINDS, Bench
 from sidelight.web._export import EXPORTS, export, import_project
@@ -99,6 +99,7 @@ def details(bench: TheBench, person: Anyone, project: int) -> Any:
     """One project."""
     found = bench.store.project(project)
     config = found.config
+    is_blind = person.role == "annotator"
     return {
         **bench.overview(found),
         "features": config["features"],
@@ -108,6 +109,9 @@ def details(bench: TheBench, person: Anyone, project: int) -> Any:
         "words": config["words"],
         "notes": config["notes"],
         "role": person.role,
+        "source": config["source"],
+        "classes": [] if is_blind else bench.store.classes(project),
+        "annotators": [] if is_blind else bench.store.annotators(project),
     }
 
 
@@ -325,6 +329,26 @@ def statements(bench: TheBench, person: Anyone, project: int) -> Any:
     return bench.statements(project, person)
 
 
+@api.post("/projects/{project}/statements", response_model=s.Appended, status_code=201)
+async def add_statements(
+    request: Request, bench: TheBench, person: Editor, project: int, name: str
+) -> Any:
+    """Add the statements of a file, sent as the body of the request: one event, one undo."""
+    key = await receive(request, bench.settings, name)
+    path = upload_path(bench.settings, key)
+    try:
+        event = await run_in_threadpool(bench.add_statements, project, person, path, name)
+    finally:
+        path.unlink()
+    return {"events": [event.id]}
+
+
+@api.post("/projects/{project}/ask-again", status_code=204)
+def ask_again(bench: TheBench, person: Editor, project: int, what: s.AskAgain) -> None:
+    """Ask about the rows of a statement once more, before anything else."""
+    bench.ask_again(project, event=what.event, position=what.position, other=what.other)
+
+
 @api.get("/projects/{project}/doubtful", response_model=list[s.StatementShape])
 def doubtful(
     bench: TheBench,
@@ -371,7 +395,11 @@ def models(person: Looker) -> Any:
 @api.get("/projects/{project}/jobs", response_model=list[s.JobShape])
 def jobs(bench: TheBench, person: Looker, project: int) -> Any:
     """The latest jobs, newest first."""
-    return [job._asdict() for job in bench.store.jobs.all(project)]
+    return [_job(job) for job in bench.store.jobs.all(project)]
+
+
+def _job(job: Job) -> dict[str, Any]:
+    return {**job._asdict(), "run": job.body.get("run")}
 
 
 @api.post("/projects/{project}/jobs", response_model=s.JobShape, status_code=202)
@@ -383,7 +411,7 @@ def start_job(bench: TheBench, person: Editor, project: int, new: s.NewJob) -> A
     number = bench.start_job(project, new.kind, body, person)
     job = bench.store.jobs.get(number)
     assert job is not None
-    return job._asdict()
+    return _job(job)
 
 
 @api.delete("/projects/{project}/jobs/{job}", response_model=s.JobShape)
@@ -396,7 +424,7 @@ def cancel(bench: TheBench, person: Editor, project: int, job: int) -> Any:
     bench.runner.wake()
     ended = bench.store.jobs.get(job)
     assert ended is not None
-    return ended._asdict()
+    return _job(ended)
 
 
 @api.get("/projects/{project}/runs", response_model=list[s.RunShape])

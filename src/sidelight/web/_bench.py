@@ -130,9 +130,13 @@ class Bench:
             for q in mine
             if q["state"] == "open" and q["kind"] in kinds and q["body"].get("tab") == tab
         ][:n]
-        busy = {row for q in self.store.questions(project) for row in _rows_asked(q)}
+        before_people = self.store.questions(project)
+        busy = {row for q in before_people for row in _rows_asked(q)}
         if len(found) < n:
-            new = self.asking.take(project, n - len(found), kinds=kinds, busy=busy, seen=seen)
+            new = self._again(project, person, before_people, seen)[: n - len(found)]
+            new = [question for question in new if question["kind"] in kinds]
+            more = n - len(found) - len(new)
+            new += self.asking.take(project, more, kinds=kinds, busy=busy, seen=seen)
             missing = n - len(found) - len(new)
             if missing and "pair" in kinds:
                 seed = [project, person.id, len(mine)]
@@ -144,6 +148,59 @@ class Bench:
             self.store.add_questions(project, [_stored(q) for q in new], asked_of=person.id)
             found += new
         return found
+
+    def _again(
+        self,
+        project: int,
+        person: Person,
+        before_people: Sequence[Mapping[str, Any]],
+        seen: set[tuple[int, ...]],
+    ) -> list[dict[str, Any]]:
+        """Questions that wait to be asked once more, of those who may be asked."""
+        held = {question["body"].get("again") for question in before_people}
+        return [
+            {**waiting["body"], "again": waiting["id"]}
+            for waiting in self.store.questions(project, state="waiting")
+            if waiting["id"] not in held
+            and (
+                waiting["body"]["not_of"] is None
+                or (waiting["body"]["not_of"] != person.name and _rows_asked(waiting) not in seen)
+            )
+        ]
+
+    def ask_again(self, project: int, *, event: int, position: int, other: bool) -> None:
+        """Ask about the rows of a statement once more; of others than who said it, if so told."""
+        said = [
+            one
+            for one in self.store.statements(project)
+            if (one.event, one.position) == (event, position)
+        ]
+        if not said:
+            raise SidelightError(f"event {event} has no statement {position}.")
+        one = said[0]
+        question = {
+            "kind": "label" if one.j is None else "pair",
+            "rows": [one.i] if one.j is None else [one.i, one.j],
+            "classes": [] if one.j is not None else self.store.classes(project),
+            "reason": "somebody wants a second opinion",
+            "not_of": one.annotator if other else None,
+            "id": f"again-{event}-{position}",
+        }
+        known = {waiting["id"] for waiting in self.store.questions(project, state=None)}
+        if question["id"] not in known:
+            self.store.add_questions(project, [{**_stored(question), "state": "waiting"}])
+
+    def add_statements(self, project: int, person: Person, path: Path, name: str) -> Event:
+        """Append the statements of a file as one event."""
+        from sidelight import study
+
+        rows = self.rows(project)
+        said = study.gather([path], rows.table_path, id=rows.project.config["id"])
+        event = self.store.say(project, said, person=person.id, source=name)
+        if event is None:
+            raise SidelightError(f"{name} has no statements.")
+        self._said(project)
+        return event
 
     def put_off(self, project: int, person: Person, question: str) -> None:
         """Ask a question of somebody else, or of this person ten minutes after it was asked."""
@@ -162,6 +219,8 @@ class Bench:
             raise SidelightError(f"{len(answers)} answers at once; send at most {MAX_ANSWERS}.")
         entries = [self._entry(project, person, answer) for answer in answers]
         events = self.store.append_all(project, entries, person=person.id)
+        again = [entry.body["again"] for entry in entries if "again" in entry.body]
+        self.store.set_question_state(project, again, "answered")
         self._said(project)
         return events
 
@@ -180,6 +239,8 @@ class Bench:
             "annotator": person.name,
             "seconds": answer.get("seconds"),
         }
+        if question.get("again"):
+            body["again"] = question["again"]
         if answer.get("comment"):
             body["comment"] = str(answer["comment"])[:2000]
         return Entry("answer", body, key=answer.get("key") or f"answer:{asked['id']}")

@@ -31,6 +31,9 @@ class ProjectDetails(ProjectShape):
     words: dict[str, str]
     notes: list[str]
     role: str
+    source: str
+    classes: list[Class] = Field(description="Classes named so far; empty for annotators.")
+    annotators: list[Class] = Field(description="Who said something; empty for annotators.")
 
 
 class Column(BaseModel):
@@ -295,6 +298,12 @@ class Place(BaseModel):
     position: int
 
 
+class AskAgain(Place):
+    """A statement to ask about again, of its annotator too or of others only."""
+
+    other: bool = True
+
+
 class ConflictShape(BaseModel):
     """A statement that contradicts others, and the shortest chain that shows it."""
 
@@ -325,6 +334,7 @@ class JobShape(BaseModel):
     message: str
     started: float | None
     error: str | None
+    run: int | None = Field(description="The run that a report is about.")
 
 
 class RunShape(BaseModel):

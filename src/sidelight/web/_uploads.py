@@ -2,6 +2,7 @@
 
 import re
 import secrets
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,14 @@ from fastapi import HTTPException, Request
 from sidelight.exceptions import SidelightError
 from sidelight.web._settings import Settings
 
-_KEY = re.compile(r"[0-9a-f]{32}\.(csv|tsv|parquet|npy|npz|h5ad|zip)")
+_KEY = re.compile(r"[0-9a-f]{32}\.(csv|tsv|jsonl|xlsx|parquet|npy|npz|h5ad|zip)")
 _MAGIC = {
     b"PAR1": "parquet",
     b"\x93NUMPY": "npy",
     b"PK\x03\x04": "npz",
     b"\x89HDF": "h5ad",
 }
-_TEXTS = {"csv", "tsv"}
+_TEXTS = {"csv", "tsv", "jsonl"}
 
 
 def upload_path(settings: Settings, key: str) -> Path:
@@ -44,6 +45,8 @@ async def receive(request: Request, settings: Settings, name: str) -> str:
                 head = (head + chunk[:8192])[:8192] if len(head) < 8192 else head
                 file.write(chunk)
         suffix = kind_of(head, name)
+        if suffix == "xlsx":
+            _check_expansion(temporary, settings.max_upload)
         key = f"{temporary.stem}.{suffix}"
         temporary.rename(folder / key)
         return key
@@ -55,15 +58,31 @@ def kind_of(head: bytes, name: str) -> str:
     """The kind of a table by its contents; its name only tells commas from tabs."""
     for magic, suffix in _MAGIC.items():
         if head.startswith(magic):
-            return suffix
+            return "xlsx" if suffix == "npz" and _is_excel(head) else suffix
     claimed = Path(name).suffix.lower().lstrip(".")
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if not head or b"\0" in head or text.startswith((b"<svg", b"<!doctype", b"<html", b"<?xml")):
         raise SidelightError(
-            f"{Path(name).name}: the file is not a table; send CSV, TSV, Parquet, .npy, .npz or "
-            ".h5ad."
+            f"{Path(name).name}: the file is not a table; send CSV, TSV, Excel (.xlsx), Parquet, "
+            ".npy, .npz or .h5ad."
         )
     return claimed if claimed in _TEXTS else "csv"
+
+
+def _is_excel(head: bytes) -> bool:
+    """Whether a zip archive begins with the members of an Excel file."""
+    return any(part in head for part in (b"[Content_Types].xml", b"xl/", b"docProps/"))
+
+
+def _check_expansion(path: Path, limit: int) -> None:
+    """Refuse an archive that would expand to more than an upload may have."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            total = sum(info.file_size for info in archive.infolist())
+    except zipfile.BadZipFile as error:
+        raise SidelightError(f"the Excel file cannot be read: {error}.") from None
+    if total > limit:
+        raise HTTPException(413, f"the file would expand to {total:,} bytes; that is refused.")
 
 
 def describe_uploads(settings: Settings) -> list[dict[str, Any]]:
