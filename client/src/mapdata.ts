@@ -1,4 +1,5 @@
 /** What the map of a project shows: points, runs, labels, a selection; all of it as signals. */
+import { unique } from "./unique";
 import { computed, signal } from "@preact/signals";
 import { bytes, get, post, type Run, type Schema, type Statement, type Step } from "./api";
 import { movedRows, paint, type Painting } from "./colours";
@@ -162,7 +163,7 @@ export class MapData {
 
   /** Say something of the selection: one event, one undo. */
   async say(kind: Schema["Saying"]["kind"], name: string | null, words: string): Promise<void> {
-    const body = { kind, steps: this.steps.value, class: name, key: crypto.randomUUID() };
+    const body = { kind, steps: this.steps.value, class: name, key: unique() };
     const { events } = await post<Schema["Appended"]>(this.at("say"), body);
     this.deeds.value = [...this.deeds.value, { event: events[0]!, words }];
     await this.look([...this.steps.value]);

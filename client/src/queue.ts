@@ -1,4 +1,5 @@
 /** The queue: a question, the next ones ready, answers that go out behind the person's back. */
+import { unique } from "./unique";
 import { computed, signal } from "@preact/signals";
 import { type Answer, get, LineDown, post, type Question, type Schema } from "./api";
 import { type Keeper, Outbox, type Waiting } from "./outbox";
@@ -69,7 +70,7 @@ export class Queue {
   answer(value: Answer["value"], comment: string | null = null): Given | null {
     const question = this.current.value;
     if (question === null) return null;
-    const key = crypto.randomUUID();
+    const key = unique();
     const seconds = Math.min((this.now() - this.begun) / 1000, 86400);
     const given: Given = { question, value, key, event: null };
     this.outbox.put({ question: question.id, value, key, seconds, comment, at: Date.now() });
@@ -192,11 +193,11 @@ export class Queue {
 /** A name for this tab that lasts as long as the tab; a copy of a tab gets a new one. */
 export async function tabName(): Promise<string> {
   const place = "sidelight.tab";
-  let name = sessionStorage.getItem(place) ?? crypto.randomUUID();
+  let name = sessionStorage.getItem(place) ?? unique();
   if (navigator.locks) {
     const mine = await held(name);
     if (!mine) {
-      name = crypto.randomUUID();
+      name = unique();
       await held(name);
     }
   }

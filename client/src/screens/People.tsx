@@ -108,7 +108,7 @@ function Invite() {
     });
   };
   const copy = async () => {
-    await navigator.clipboard?.writeText(link.value ?? "");
+    await navigator.clipboard.writeText(link.value ?? "");
     copied.value = true;
   };
   return (
@@ -134,9 +134,11 @@ function Invite() {
             Works once, for three days
             <input readOnly size={60} value={link.value} onFocus={(e) => e.currentTarget.select()} />
           </label>
-          <button type="button" onClick={() => void copy()}>
-            {copied.value ? "Copied" : "Copy"}
-          </button>
+          {"clipboard" in navigator && (
+            <button type="button" onClick={() => void copy()}>
+              {copied.value ? "Copied" : "Copy"}
+            </button>
+          )}
         </p>
       )}
     </form>

@@ -1,4 +1,5 @@
 /** What people said: a table, contradictions as chains, and the doubtful ones one at a time. */
+import { unique } from "../unique";
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { get, post, type Row, type Schema, type Statement, upload } from "../api";
@@ -72,7 +73,7 @@ export function inWords(one: Statement): string {
 }
 
 const retract = (one: { event: number; position: number }) =>
-  post(`projects/${project.value!.id}/retract`, { event: one.event, positions: [one.position], key: crypto.randomUUID() });
+  post(`projects/${project.value!.id}/retract`, { event: one.event, positions: [one.position], key: unique() });
 
 function Table({ list }: { list: Statement[] }) {
   const kind = useSignal("");
@@ -165,7 +166,7 @@ function Table({ list }: { list: Statement[] }) {
 
 function StatementRow({ one }: { one: Statement }) {
   const away = one.retracted_by !== null;
-  const undo = () => attempt(() => post(`projects/${project.value!.id}/retract`, { event: one.retracted_by, key: crypto.randomUUID() }));
+  const undo = () => attempt(() => post(`projects/${project.value!.id}/retract`, { event: one.retracted_by, key: unique() }));
   return (
     <tr class={away ? "away" : ""}>
       <td>

@@ -378,7 +378,7 @@ class Store:
 
         A question is plain data: ``kind``, ``i``, ``j``, and what else the asker knows of it
         (``offered``, ``p_must``, ``value``, ``probability_asked``, ``audit``, ``body``). Its
-        ``state`` is open, or waiting: then it is a model of questions and is asked of nobody itself.
+        ``state`` is open, or waiting: then it is a pattern for questions, and asked of nobody.
         """
         now = time.time()
         rows = [

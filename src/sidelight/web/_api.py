@@ -171,9 +171,7 @@ def drawn(
     """
     layout = bench.folder.array(bench.store.project(project).config["files"]["layout"])
     rows = points(layout, None if box is None else _box(box))
-    return Response(
-        rows.tobytes() + layout[rows].tobytes(), media_type="application/octet-stream"
-    )
+    return Response(rows.tobytes() + layout[rows].tobytes(), media_type="application/octet-stream")
 
 
 def _box(text: str) -> list[float]:

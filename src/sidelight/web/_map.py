@@ -225,7 +225,7 @@ def _run(bench: Bench, project: int, step: Mapping[str, Any]) -> dict[str, Any]:
 def described(
     bench: Bench, project: int, steps: Sequence[Mapping[str, Any]], run: int | None = None
 ) -> dict[str, Any]:
-    """A selection as the page shows it: which rows, the first of them, and what they have in common."""
+    """A selection as the page shows it: its rows, the first of them, what they have in common."""
     mask = selected(bench, project, steps)
     chosen = np.flatnonzero(mask)
     rows = bench.rows(project)
