@@ -7,6 +7,7 @@ there is not measured again, so a run can be stopped and continued.
 
 import argparse
 import csv
+import os
 import time
 from collections.abc import Callable, Iterator
 from itertools import product
@@ -19,7 +20,8 @@ from scipy import sparse
 from sidelight import query
 from sidelight.metrics import adjusted_rand
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
+DATA = Path(os.environ.get("SIDELIGHT_DATA", BESIDE))
 BUDGETS = (0, 10, 25, 50, 100, 200)
 SIX = ("iris", "wine", "ecoli", "glass", "digits", "kidney")
 HARD = ("heart", "vertebral", "ionosphere", "user", "segmentation", "thyroid", "ecoli*", "iris*")
@@ -77,6 +79,7 @@ def _asker(X: Any, y: Any, kinds: tuple[str, ...], seed: int, **settings: Any) -
 STRATEGIES = {
     "asker": Strategy(_asker, ("pair", "pair+label")),
     "asker, audit": Strategy(lambda *a: _asker(*a, audit=0.1), ("pair", "pair+label")),
+    "asker, no refit": Strategy(lambda *a: _asker(*a, refit=None), ("pair", "pair+label")),
     "random pairs": Strategy(lambda X, y, _, seed: query.RandomAsker(X, random_state=seed)),
     "COBRA": Strategy(lambda X, y, _, seed: query.CobraAsker(X, random_state=seed)),
     "COBRAS": Strategy(lambda X, y, _, seed: query.CobrasAsker(X, random_state=seed)),

@@ -224,22 +224,3 @@ def test_contradictions_at_the_start_are_tolerated():
     assert len(asker.side.conflicts()) > 0
     assert asker.ask()[0].rows
     assert answered(asker, 3).labels.shape == (80,)
-
-
-@pytest.mark.parametrize("hostile", ["wrong", "silent", "random"])
-def test_a_hostile_annotator_does_little_harm(hostile):
-    settings = {"wrong": {"wrong": 1.0}, "silent": {"silent": 1.0}, "random": {"wrong": 0.5}}
-    oracle = Oracle(SAMPLE.y, random_state=2, **settings[hostile])
-    asker = fresh(audit=0.2, kinds=("pair",))
-    before = simulate(asker, SAMPLE.y, budgets=(0,)).ari[0]
-    asker = answered(asker, 60, oracle)
-    assert simulate(asker, SAMPLE.y, budgets=(0,)).ari[0] > before - 0.05
-    if hostile == "wrong":
-        assert not asker.trusted
-        assert "before the first answer is shown" in asker.stopping.sentence
-
-
-def test_an_honest_annotator_is_trusted():
-    asker = fresh(audit=0.2, kinds=("pair",))
-    for wrong in (0.0, 0.1):
-        assert answered(asker, 40, Oracle(SAMPLE.y, wrong=wrong, random_state=2)).trusted

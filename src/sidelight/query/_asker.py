@@ -17,15 +17,16 @@ from scipy import sparse
 
 from sidelight._random import draw_seed
 from sidelight.query._choose import expected_error
-from sidelight.query._committee import Committee, bare, start, told, whole
+from sidelight.query._committee import Committee, Facts, bare, start, told, whole
 from sidelight.query._display import Shown, show
 from sidelight.query._log import Names, facts_of_answer, facts_of_side, side_of
-from sidelight.query._people import accuracy_interval, check_annotators, looks_like_guessing
+from sidelight.query._people import accuracy_interval, check_annotators
 from sidelight.query._pick import Picker
 from sidelight.query._questions import Answer, Question, QuestionError, check_value, question_id
 from sidelight.query._refit import EVERY, is_better, learn_graph, refit
-from sidelight.query._stopping import Interval, Stopping, audit_accuracy, in_words, trust
+from sidelight.query._stopping import Interval, Stopping, audit_accuracy, in_words
 from sidelight.query._structure import Ints, Structure, build_structure
+from sidelight.query._witness import Witness, spoken_pairs
 from sidelight.results import data_key
 from sidelight.side import SideInformation
 
@@ -34,8 +35,6 @@ DEFAULT_REFIT = "DiscriminativeClustering"
 # True error over the chains' own estimate: see `expected_error`.
 TOO_SURE = (3.0, 1.5, 6.0)
 FORMAT = 1
-# See `Asker.trusted`.
-LEAST_TRUST, ENOUGH_TRUST = 0.5, 0.8
 
 
 class Asker:
@@ -158,6 +157,7 @@ class Asker:
             kinds=self._kinds if kinds is None else check_kinds(kinds),
             people=self._people if annotator is None else check_annotators([annotator]),
             given=self._given,
+            witness=self._state.witness,
         )
         return picker.questions(int(n), tuple(open))
 
@@ -260,20 +260,22 @@ class Asker:
 
     @cached_property
     def trusted(self) -> bool:
-        """Whether the answers are taken to be better than guesses, by the audit.
+        """Whether some annotator's answers are taken to be better than guesses.
 
-        Annotators who are nearly always wrong are found by audit answers that speak against the
-        data. Those who guess
-        also have a low estimated accuracy; then audits are three times as frequent, and they have
-        to speak for the answers.
+        The chains predict every answer before they hear it. From 40 answers on, an annotator is
+        believed while the answers fit these predictions better than guesses would; one whose
+        answers contradict the chains from before the first answer is never believed. Where nobody
+        is, `labels` is the partition from before the first answer; where some are, the answers of
+        the others have no weight. Without audits only those who say the opposite are found.
         """
-        if not any(answer.question.audit for answer in self.answers):
-            return True
-        if trust(self.answers, self._first_labels, prior=2.0) < LEAST_TRUST:
-            return False
-        if not looks_like_guessing(self._state.committee):
-            return True
-        return trust(self.answers, self.own_labels, prior=0.0) > ENOUGH_TRUST
+        heard = np.flatnonzero(self._state.witness.n)
+        return not len(heard) or any(self._is_credible(int(k)) for k in heard)
+
+    def _is_credible(self, annotator: int, witness: Witness | None = None) -> bool:
+        witness = self._state.witness if witness is None else witness
+        known = self._state.committee.accuracy
+        accuracy = float(known[annotator]) if annotator < len(known) else 0.9
+        return witness.is_credible(annotator, accuracy, is_audited=self._audit > 0)
 
     @property
     def _first_labels(self) -> Ints:
@@ -297,9 +299,8 @@ class Asker:
         facts, names = self._state.committee.facts, self._state.names
         told = ~facts.is_pair & (facts.sign > 0)
         votes: dict[tuple[int, int], float] = {}
-        for row, c, weight in zip(
-            facts.i[told], facts.class_[told], facts.weight[told], strict=True
-        ):
+        weights = self._state.committee.fact_weight[told]
+        for row, c, weight in zip(facts.i[told], facts.class_[told], weights, strict=True):
             key = int(self.labels[row]), int(c)
             votes[key] = votes.get(key, 0.0) + float(weight)
         found: dict[int, Any] = {}
@@ -431,16 +432,19 @@ class Asker:
         return other
 
     def _with(self, answer: Answer) -> "Asker":
-        committee, names, fit = self._state
+        committee, names, fit, witness = self._state
         facts, names = facts_of_answer(answer, names)
         answers = (*self.answers, answer)
+        if len(facts.i):
+            witness = self._heard(facts, len(names.annotators))
         if len(facts.i) and not answer.question.audit:
-            committee = told(committee, facts, names.books, len(names.annotators))
+            ignored = self._ignored(witness)
+            committee = told(committee, facts, names.books, len(names.annotators), ignored)
             if committee.step % EVERY == 0:
                 shown = show(committee)
                 committee = learn_graph(committee, shown)
-                fit = self._fit_of(answers, names, rows_of(committee, shown.clusters))
-        state = _State(committee, names, fit)
+                fit = self._fit_of(answers, names, committee, rows_of(committee, shown.clusters))
+        state = _State(committee, names, fit, witness)
         states = self._states
         if len(answers) % EVERY == 0:
             states = (*states, state._replace(committee=bare(committee)))
@@ -448,11 +452,28 @@ class Asker:
         other._state = state
         return other
 
-    def _fit_of(self, answers: Sequence[Answer], names: Names, own: Ints) -> "_Fit | None":
+    def _heard(self, facts: Facts, n_annotators: int) -> Witness:
+        """What is known of the annotators after one more answer, which is not told yet."""
+        first, now = self._origin.state.committee, self._state.committee
+        i, j, together = spoken_pairs(facts, now.facts, first)
+        chances = np.stack([first.together(i, j), now.together(i, j)])
+        witness = self._state.witness.widened(n_annotators)
+        return witness.heard(int(facts.annotator[0]), chances, together > 0)
+
+    def _ignored(self, witness: Witness) -> tuple[int, ...]:
+        """Annotators who are not believed, if there are others who are."""
+        heard = [int(k) for k in np.flatnonzero(witness.n)]
+        doubted = tuple(k for k in heard if not self._is_credible(k, witness))
+        return doubted if len(doubted) < len(heard) else ()
+
+    def _fit_of(
+        self, answers: Sequence[Answer], names: Names, committee: Committee, own: Ints
+    ) -> "_Fit | None":
         X = self._state.committee.structure.X
         if self._refit is None or X is None:
             return None
-        used = [answer for answer in answers if not answer.question.audit]
+        ignored = [names.annotators[k] for k in committee.ignored]
+        used = [a for a in answers if not a.question.audit and a.annotator not in ignored]
         side = self._given + side_of(used, self.n_samples, self._given.index, names)
         return _Fit(self._refit, X, side, own, self.seed)
 
@@ -484,6 +505,7 @@ class _State(NamedTuple):
     committee: Committee
     names: Names
     fit: _Fit | None
+    witness: Witness
 
 
 def _first_state(structure: Structure, side: SideInformation, people: Any, seed: int) -> _State:
@@ -498,7 +520,7 @@ def _first_state(structure: Structure, side: SideInformation, people: Any, seed:
         n_annotators=len(names.annotators),
         with_metric=structure.X is not None,
     )
-    return _State(committee, names, None)
+    return _State(committee, names, None, Witness.of(len(names.annotators)))
 
 
 def rows_of(committee: Committee, per_item: NDArray[Any]) -> Any:

@@ -96,21 +96,15 @@ def label_values(committee: Committee, items: Ints, accuracy: float) -> Floats:
     G, _ = committee.spread
     weights = committee.weights
     anchors = committee.items.anchors(len(committee.vocabulary))
-    n_outcomes = len(anchors) + 1
-    before = loss(G, weights)
-    value = np.zeros(len(items))
-    for at, s in enumerate(items):
-        with_anchor = committee.z[:, anchors] == committee.z[:, [s]]
-        says = np.where(with_anchor.any(axis=1), with_anchor.argmax(axis=1), n_outcomes - 1)
-        left = 0.0
-        for outcome in range(n_outcomes):
-            wrong = (1.0 - accuracy) / max(len(anchors), 1)
-            posterior = weights * np.where(says == outcome, accuracy, wrong)
-            chance = float(posterior.sum())
-            if chance > 0:
-                left += chance * loss(G, posterior / chance)
-        value[at] = before - left
-    return value
+    with_anchor = committee.z[:, anchors][:, None, :] == committee.z[:, items][:, :, None]
+    says = np.where(with_anchor.any(axis=2), with_anchor.argmax(axis=2), len(anchors))
+    right = says.T[:, None, :] == np.arange(len(anchors) + 1)[:, None]  # (items, outcomes, chains)
+    posterior = weights * np.where(right, accuracy, (1.0 - accuracy) / max(len(anchors), 1))
+    chance = posterior.sum(axis=2)
+    apart = posterior @ np.diag(G)
+    together = ((posterior @ G) * posterior).sum(axis=2)
+    left = apart - np.divide(together, chance, out=np.zeros_like(chance), where=chance > 0)
+    return loss(G, weights) - left.sum(axis=1)
 
 
 def label_to_ask(

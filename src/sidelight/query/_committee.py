@@ -103,6 +103,7 @@ class Committee:
     accuracy: Floats  # of each annotator
     step: int = 0
     n_forced: int = 0
+    ignored: tuple[int, ...] = ()  # annotators whose answers have no weight
     settings: "Groups" = field(default_factory=lambda: make_groups(2))
 
     @cached_property
@@ -141,8 +142,22 @@ class Committee:
         kernels.agreement(self.z, self.weights, first, second, p)
         return np.where(self.facts.sign > 0, p, 1.0 - p)
 
+    @cached_property
+    def fact_weight(self) -> Floats:
+        """The weight of every fact, 0 for annotators who are ignored."""
+        if not self.ignored:
+            return self.facts.weight
+        return np.where(np.isin(self.facts.annotator, self.ignored), 0.0, self.facts.weight)
+
     def item_of(self, row: int) -> int:
         return int(self.items.of_slot[self.structure.row_leaf[row]])
+
+    def together(self, i: Ints, j: Ints) -> Floats:
+        """Weighted share of chains that put two rows together, for each pair."""
+        leaf, of_slot = self.structure.row_leaf, self.items.of_slot
+        p = np.empty(len(i))
+        kernels.agreement(self.z, self.weights, of_slot[leaf[i]], of_slot[leaf[j]], p)
+        return p
 
 
 class Groups(NamedTuple):
@@ -238,12 +253,18 @@ def weigh_items(
 
 
 def told(
-    committee: Committee, facts: Facts, vocabulary: tuple[int, ...], n_annotators: int
+    committee: Committee,
+    facts: Facts,
+    vocabulary: tuple[int, ...],
+    n_annotators: int,
+    ignored: tuple[int, ...] = (),
 ) -> Committee:
     """The committee after one more answer: weigh groups, enter it, refine, move, estimate."""
     known = np.append(committee.accuracy, np.full(n_annotators - len(committee.accuracy), 0.9))
-    committee = replace(committee, accuracy=known, step=committee.step + 1)
-    committee = _weigh_groups(committee, facts)
+    step = committee.step + 1
+    committee = replace(committee, accuracy=known, step=step, ignored=ignored)
+    if int(facts.annotator[0]) not in ignored:
+        committee = _weigh_groups(committee, facts)
     committee = _refine(committee)
     committee = _enter(committee, facts, vocabulary)
     recent = np.unique(np.concatenate(committee.fact_items)[_last(committee, len(facts.i))])
@@ -477,7 +498,8 @@ def couplings(committee: Committee) -> NDArray[np.float64]:
     c = strength(committee.accuracy[facts.annotator])
     n_classes = len(committee.vocabulary)
     is_label = ~facts.is_pair & (facts.sign > 0)
-    c = np.where(is_label, c + np.log(max(n_classes - 1, 1)), c) * facts.sign * facts.weight
+    c = np.where(is_label, c + np.log(max(n_classes - 1, 1)), c) * facts.sign
+    c = c * committee.fact_weight
     first, second = committee.fact_items
     np.add.at(C, (first, second), c)
     np.add.at(C, (second, first), c)
@@ -502,7 +524,7 @@ def annotated(committee: Committee) -> NDArray[np.int8]:
     """1 for items with answers, 2 for anchors, 0 for the others."""
     kind = np.zeros(len(committee.items.node), dtype=np.int8)
     for items in committee.fact_items:
-        kind[items] = 1
+        kind[items[committee.fact_weight > 0]] = 1
     kind[committee.items.is_anchor] = 2
     return kind
 
@@ -515,7 +537,7 @@ def advance(
     edges, kind = edges_of(committee), annotated(committee)
     n_classes = len(committee.vocabulary)
     facts = committee.facts
-    of_class = ~facts.is_pair & (facts.sign > 0)
+    of_class = ~facts.is_pair & (facts.sign > 0) & (committee.fact_weight > 0)
     by_class = np.flatnonzero(of_class)[np.argsort(facts.class_[of_class], kind="stable")]
     starts = np.searchsorted(facts.class_[by_class], np.arange(n_classes + 1))
     beta = groups.beta[committee.group]
@@ -547,7 +569,7 @@ def right_chances(committee: Committee) -> Floats:
     others = np.where(is_label, n_others, 1)
     p = (N_CHAINS * committee.satisfied + 0.5) / (N_CHAINS + 1)
     c = strength(alpha) + np.where(is_label, np.log(n_others), 0.0)
-    odds = np.sqrt(p / (1 - p) * np.exp(-c * facts.weight) * others) / others
+    odds = np.sqrt(p / (1 - p) * np.exp(-c * committee.fact_weight) * others) / others
     pi = odds / (1 + odds)
     q = alpha * pi / (alpha * pi + (1 - alpha) / others * (1 - pi))
     first, second = committee.fact_items

@@ -16,9 +16,6 @@ from sidelight.query._questions import QuestionError
 from sidelight.query._stopping import Interval
 
 PRIOR_RIGHT, PRIOR_WRONG = 18.0, 2.0
-# One annotator who guesses was estimated at .63 to .75 after 100 answers, one who is wrong in 30 %
-# of cases at .68 to .85, in 10 % at .87 to .93.
-SOME_ANSWERS, GUESSING = 20, 0.85
 
 
 class Person(NamedTuple):
@@ -68,12 +65,6 @@ def accuracy_counts(committee: Committee) -> tuple[Any, Any]:
     right = np.bincount(who, weights=right_chances(committee), minlength=n) if len(who) else 0.0
     count = np.bincount(who, minlength=n)
     return PRIOR_RIGHT + right, PRIOR_WRONG + count - right
-
-
-def looks_like_guessing(committee: Committee) -> bool:
-    """Whether the estimated accuracy of all answers together is near that of guesses."""
-    right, wrong = (float(np.sum(counts)) for counts in accuracy_counts(committee))
-    return len(committee.facts.i) >= SOME_ANSWERS and right / (right + wrong) < GUESSING
 
 
 def accuracy_interval(committee: Committee, annotator: int) -> Interval:

@@ -17,15 +17,17 @@ from sidelight.query._choose import (
 from sidelight.query._committee import Committee
 from sidelight.query._display import consensus, shares
 from sidelight.query._log import Names
-from sidelight.query._people import Person, drawn_accuracy, looks_like_guessing
+from sidelight.query._people import Person, drawn_accuracy
 from sidelight.query._questions import Answer, Question, question_id
 from sidelight.query._structure import Floats, Ints
+from sidelight.query._witness import Witness
 from sidelight.side import SideInformation
 
 FIRST_PAIRS = 10  # answers about pairs before the first label is asked for
 _MOST_BRANCHES = 8  # sets of answers to open questions that a batch reckons with
 _RECKONED = 200  # best pairs whose value is computed anew for each of them
 _TRIES = 200
+_UNCHECKED = 10  # answers before audits become more frequent
 _ALL_PAIRS = 2_000  # rows up to which an unasked pair is found by looking at all of them
 
 
@@ -51,6 +53,7 @@ class Picker:
     kinds: tuple[str, ...]
     people: tuple[Person, ...]
     given: SideInformation
+    witness: Witness
 
     def questions(self, n: int, open_: Sequence[Question]) -> list[Question]:
         """Up to n questions that share no item with each other or with open ones."""
@@ -93,15 +96,19 @@ class Picker:
 
     @cached_property
     def _audit_share(self) -> float:
-        """Three times as many audits where answers look like guesses, to find out."""
-        if self.audit and looks_like_guessing(self.committee):
-            return min(3.0 * self.audit, max(self.audit, 0.5))
-        return self.audit
+        """Three times as many audits until they show that somebody's answers carry information."""
+        n = self.witness.n
+        is_proven = any(self.witness.is_proven(int(k)) for k in np.flatnonzero(n))
+        if not self.audit or is_proven or n.sum() < _UNCHECKED:
+            return self.audit
+        return min(3.0 * self.audit, max(self.audit, 0.5))
 
     def _accuracy(self, person: Person, rng: np.random.Generator) -> float:
         """As estimated for the only annotator; drawn where there is a choice of people."""
         known = self.names.annotators
         at = known.index(person.name) if person.name in known else None
+        if at is not None and at in self.committee.ignored:
+            return 0.5
         if len(self.people) > 1:
             return drawn_accuracy(self.committee, at, rng)
         everyone = self.committee.accuracy

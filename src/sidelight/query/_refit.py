@@ -9,7 +9,7 @@ from scipy.optimize import linear_sum_assignment
 
 from sidelight.metrics import adjusted_rand
 from sidelight.models import StatementMetric, find_model
-from sidelight.query._committee import Committee, weigh_items
+from sidelight.query._committee import Committee, Facts, weigh_items
 from sidelight.query._display import SMALL, Shown
 from sidelight.query._structure import Ints, metric_leaves
 from sidelight.side import SideInformation
@@ -87,7 +87,8 @@ def is_better(committee: Committee, own: Ints, other: Ints) -> bool:
 
 def agreement(committee: Committee, labels: Ints) -> float:
     """Share of answers that a partition of rows agrees with; a class is where most of it lies."""
-    facts = committee.facts
+    used = committee.fact_weight > 0
+    facts = Facts(*(column[used] for column in committee.facts))
     pair = facts.is_pair
     right = (labels[facts.i[pair]] == labels[facts.j[pair]]) == (facts.sign[pair] > 0)
     n_right, n = int(right.sum()), len(right)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import beta
 
 from sidelight.query._questions import Answer
 from sidelight.query._structure import Ints
@@ -105,33 +104,15 @@ def audit_accuracy(answers: Sequence[Answer], labels: Ints) -> tuple[Interval | 
     return wilson(share, n_effective), len(audits)
 
 
-def trust(answers: Sequence[Answer], labels: Ints, *, prior: float) -> float:
-    """Probability that annotators say "must" more often where a partition has rows together.
-
-    Audit pairs are drawn without regard to any answer and never enter a partition. An honest
-    annotator agrees with the partition before the first answer, and with what became of it, more
-    often than not; one who guesses is indifferent to both, and one who is always wrong is against
-    the first. ``prior``: answers that agree and are taken for given, in each of the two cases.
-    """
-    count = np.array([[1.0 + prior, 1.0], [1.0, 1.0 + prior]])  # (together, apart) x (must, cannot)
-    for answer in answers:
-        if answer.question.audit and answer.binds:
-            i, j = answer.question.rows
-            count[int(labels[i] != labels[j]), int(answer.value != "must")] += 1
-    rate = np.linspace(0.0, 1.0, 401)[1:-1]
-    density = [beta.pdf(rate, *row) for row in count]
-    below = np.cumsum(density[1]) / density[1].sum()
-    return float((density[0] * below).sum() / density[0].sum())
-
-
 def in_words(
     next_ten: float, share: float, accuracy: Interval | None, n_audit: int, trusted: bool
 ) -> str:
     """A sentence or two for people."""
     if not trusted:
         return (
-            f"The {n_audit} audit answers do not fit the data better than guesses would: the "
-            "partition from before the first answer is shown. Look at who answers, and how."
+            "The answers do not fit what was predicted better than guesses would: the partition "
+            f"from before the first answer is shown ({n_audit} audit answers). Look at who "
+            "answers, and how."
         )
     worth = (
         "The members of the committee agree: further questions are expected to change nothing."
