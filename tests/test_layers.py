@@ -40,7 +40,8 @@ USES = {
     "bio": {"side", "models", *BASE},
     "select": {"side", "blocks", "results", "metrics", "models", *BASE},
     "query": {"side", "graph", "results", "metrics", "models", "_kernels", *BASE},
-    "study": {"side", "tables", "models", "results", "report", "bio", "select", *BASE},
+    "_saving": {"side", "results", "models", *BASE},
+    "study": {"side", "tables", "models", "results", "report", "bio", "select", "_saving", *BASE},
     "web": {"side", "store", "tables", "study", "models", "query", "report", *BASE},
     "testing": {"side", "blocks", "models", "metrics", "results", "_validation", "datasets", *BASE},
 }
@@ -61,6 +62,7 @@ HOMES = {
         "metrics",
         "datasets",
         "tables",
+        "_saving",
         "study",
         "select",
         "query",

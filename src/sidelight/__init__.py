@@ -14,16 +14,19 @@ if TYPE_CHECKING:
     from sidelight.models._registry import *  # noqa: F403
     from sidelight.results import ClusterResult
     from sidelight.side import SideInformation
+    from sidelight.study import load, save
 
 __version__ = "0.1.0"
 
-__all__ = ["ClusterResult", "SideInformation", "StatementMetric", "__version__"]
+__all__ = ["ClusterResult", "SideInformation", "StatementMetric", "__version__", "load", "save"]
 __all__ += model_names()
 
 _HOME = {
     "ClusterResult": "sidelight.results",
     "SideInformation": "sidelight.side",
     "StatementMetric": "sidelight.models",
+    "load": "sidelight.study",
+    "save": "sidelight.study",
     **dict.fromkeys(model_names(), "sidelight.models"),
 }
 

@@ -8,6 +8,7 @@ __all__ = [
     "DatasetNotFoundError",
     "LostClassWarning",
     "MissingNumberOfClustersError",
+    "SavedModelError",
     "SideInformationError",
     "SidelightError",
     "UnknownNumberOfRowsError",
@@ -200,6 +201,19 @@ class DatasetNotFoundError(SidelightError, FileNotFoundError):
     Traceback (most recent call last):
         ...
     sidelight.exceptions.DatasetNotFoundError: ...
+    """
+
+
+class SavedModelError(SidelightError):
+    """A file that is not a saved model, is damaged, is of a newer version, or holds anything else.
+
+    Examples
+    --------
+    >>> import sidelight
+    >>> sidelight.load("nowhere.sidelight")
+    Traceback (most recent call last):
+        ...
+    sidelight.exceptions.SavedModelError: nowhere.sidelight: there is no such file.
     """
 
 

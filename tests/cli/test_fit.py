@@ -330,3 +330,31 @@ def test_the_answer_lies_beside_the_table_unless_told_otherwise(
     assert "Against the true classes" in result.output
     assert "1 fits with other seeds agree" in result.output
     assert "--overwrite" in failed(shell, "fit", patients, *how)
+
+
+# Saved models
+
+
+def test_a_saved_model_takes_new_rows(run, shell, patients, tmp_path, short_enough):
+    model = tmp_path / "model.sidelight"
+    result = run("fit", patients, "--labels", "known", "--save", model, *short_enough)
+    assert result.exit_code == 0, result.output
+    assert f"the model in {model}" in " ".join(result.output.split())
+    lines = patients.read_text(encoding="utf-8").splitlines()
+    gap = next(k for k, line in enumerate(lines) if ",," in line)
+    new = tmp_path / "new.csv"
+    turned = [",".join(reversed(line.split(","))) for line in (lines[0], *lines[gap : gap + 3])]
+    new.write_text("\n".join(turned) + "\n", encoding="utf-8")
+    result = run("predict", model, new)
+    assert result.exit_code == 0, result.output
+    assert "saved by sidelight" in result.output
+    told = rows_of(tmp_path / "predicted.csv")
+    before = rows_of(patients.parent / "answer.csv")[gap - 1 : gap + 2]
+    assert [row["cluster_name"] for row in told] == [row["cluster_name"] for row in before]
+    assert "--overwrite" in failed(shell, "predict", model, new)
+    new.write_text("patient,age\np1,33\n", encoding="utf-8")
+    message = failed(shell, "predict", model, new, "--overwrite")
+    assert "has no column 'crp', 'pressure'" in message
+    model.write_bytes(model.read_bytes()[:1000])
+    assert "damaged" in failed(shell, "predict", model, new, "--overwrite")
+    assert "no such file" in failed(shell, "predict", tmp_path / "none", new)

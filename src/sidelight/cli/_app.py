@@ -16,6 +16,7 @@ from sidelight.cli._data import data
 from sidelight.cli._demo import demo
 from sidelight.cli._fit import fit
 from sidelight.cli._models import models
+from sidelight.cli._predict import predict
 from sidelight.cli._serve import serve
 from sidelight.cli._warm_up import warm_up
 from sidelight.exceptions import SidelightError
@@ -36,7 +37,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (fit, compare, ask, check, models, data, convert, serve, demo, warm_up):
+for command in (fit, predict, compare, ask, check, models, data, convert, serve, demo, warm_up):
     app.command(epilog=_EXIT_CODES)(command)
 
 

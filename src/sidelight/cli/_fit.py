@@ -100,6 +100,13 @@ def fit(
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write a page: FILE.html.")
     ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Also save the model, for 'sidelight predict': FILE.sidelight.",
+        ),
+    ] = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page.")] = None,
     truth: Annotated[
         str | None,
@@ -150,10 +157,11 @@ def fit(
     from sidelight.cli._models import read_settings
     from sidelight.cli._progress import Stages
     from sidelight.study import fit as study
+    from sidelight.study import save as save_model
 
     out = data.parent / "answer.csv" if out is None else out
     plane = picture.value if pictures else None
-    _check_outputs(data, out, report, overwrite=overwrite, picture=plane)
+    _check_outputs(data, out, report, save, overwrite=overwrite, picture=plane)
     with Stages() as stages:
         answer = study(
             data,
@@ -184,6 +192,9 @@ def fit(
         )
         with stages.stage(f"writing {out}"):
             answer.write(out, prefix=prefix, overwrite=overwrite, keep_formulas=keep_formulas)
+        if save is not None:
+            with stages.stage(f"writing {save}"):
+                save_model(answer, save, overwrite=overwrite)
         if report is not None:
             with stages.stage(f"writing {report}"):
                 answer.write_page(
@@ -194,7 +205,10 @@ def fit(
                     overwrite=overwrite,
                 )
     typer.echo(answer.in_words())
-    typer.echo(f"\nThe table is in {out}" + (f", the report in {report}." if report else "."))
+    places = [f"The table is in {out}"]
+    places += [f"the report in {report}"] if report else []
+    places += [f"the model in {save}"] if save else []
+    typer.echo(f"\n{', '.join(places)}.")
 
 
 def _number(text: str | None) -> Any:
@@ -207,7 +221,13 @@ def _number(text: str | None) -> Any:
 
 
 def _check_outputs(
-    data: Path, out: Path, report: Path | None, *, overwrite: bool, picture: str | None
+    data: Path,
+    out: Path,
+    report: Path | None,
+    save: Path | None,
+    *,
+    overwrite: bool,
+    picture: str | None,
 ) -> None:
     """What can go wrong at the end is refused at the beginning."""
     from sidelight._writing import refuse_existing
@@ -217,7 +237,7 @@ def _check_outputs(
     check_output(out, data)
     if out.resolve() == data.resolve():
         raise SidelightError(f"--out is the data itself, {data}; give another name.")
-    for path in filter(None, (out, report)):
+    for path in filter(None, (out, report, save)):
         refuse_existing(path, overwrite=overwrite)
     if report is not None:
         if report.suffix.lower() not in (".html", ".htm"):

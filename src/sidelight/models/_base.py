@@ -31,7 +31,8 @@ from sidelight.side import Agreement, SideInformation
 
 # ``init`` may be labels or another model.
 _AS_LONG_AS_THE_DATA = {
-    *("labels_", "result_", "statement_error_", "init", "_skl_callbacks", "_callback_fit_ctx")
+    *("labels_", "result_", "statement_error_", "init"),
+    *("_skl_callbacks", "_skl_callbacks_to_teardown", "_callback_fit_ctx"),
 }
 
 

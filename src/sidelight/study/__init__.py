@@ -2,25 +2,30 @@
 
 ``fit`` is the whole way. Its steps can be called alone: ``prepare`` turns a table into a matrix,
 ``gather`` collects statements about its rows, ``build`` sets up a model. ``compare`` sets models
-beside each other.
+beside each other. ``save`` and ``load`` keep what was found, for rows to come.
 """
 
 from sidelight.study._answer import Answer, Cluster
 from sidelight.study._build import COUNTS, build
 from sidelight.study._fit import compare, fit
 from sidelight.study._gather import gather
+from sidelight.study._saved import Prediction, Saved, load, save
 from sidelight.tables import Preparation, Prepared, PreparedColumn, prepare
 
 __all__ = [
     "COUNTS",
     "Answer",
     "Cluster",
+    "Prediction",
     "Preparation",
     "Prepared",
     "PreparedColumn",
+    "Saved",
     "build",
     "compare",
     "fit",
     "gather",
+    "load",
     "prepare",
+    "save",
 ]

@@ -1,6 +1,7 @@
 """What a study found, as columns, a frame, a file, a page, or in words."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -9,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.exceptions import SidelightError
 from sidelight.tables import Prepared, Table
 
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ class Answer:
     quality : str or None
         How good the answer is by statements held back, in a sentence, or what to ask to find out;
         the first of the notes.
+    origin : dict
+        How the table was read, as far as that was told: ``id``, ``use_rep``.
 
     Examples
     --------
@@ -100,6 +102,7 @@ class Answer:
     stability: list[NDArray[Any]]
     comparison: "Comparison | None" = None
     quality: str | None = None
+    origin: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         told = repr(self.result).removeprefix("ClusterResult(")
@@ -228,15 +231,7 @@ class Answer:
         -------
         data frame
         """
-        import narwhals as nw
-
-        known = ("pandas", "polars", "pyarrow")
-        if backend not in known:
-            raise SidelightError(f"unknown backend {backend!r}; known: {', '.join(known)}.")
-        added = self.columns(prefix)
-        self.table.check_new_names(added)
-        columns: dict[str, Any] = {**self.table.columns, **added}
-        return nw.from_dict(columns, backend=backend).to_native()
+        return self.table.to_frame(self.columns(prefix), backend=backend)
 
     def write(
         self,

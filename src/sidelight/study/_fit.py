@@ -168,6 +168,7 @@ def fit(
         stability=[other.labels_ for other in others],
         comparison=comparison,
         quality=judgement[0] if judgement else None,
+        origin={"id": id, "use_rep": use_rep},
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from operator import add
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,6 +119,34 @@ class Table:
         taken = [name for name in names if name in self.columns]
         if taken:
             raise DataError(f"{self.path} has a column {taken[0]!r} already.")
+
+    def to_frame(
+        self,
+        more: Mapping[str, Sequence[Any]] | None = None,
+        *,
+        backend: Literal["pandas", "polars", "pyarrow"] = "pandas",
+    ) -> Any:
+        """The table with more columns, as a data frame.
+
+        Parameters
+        ----------
+        more : dict, optional
+            Further columns by name.
+        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
+            The library of the frame.
+
+        Returns
+        -------
+        data frame
+        """
+        import narwhals as nw
+
+        known = ("pandas", "polars", "pyarrow")
+        if backend not in known:
+            raise DataError(f"unknown backend {backend!r}; known: {', '.join(known)}.")
+        self.check_new_names(more or ())
+        columns: dict[str, Any] = {**self.columns, **(more or {})}
+        return nw.from_dict(columns, backend=backend).to_native()
 
     def ids(self, name: str | None) -> NDArray[Any] | None:
         """A column of row ids, unique and none missing: whole numbers where all are, else texts.

@@ -4,7 +4,8 @@ A `Distortion` gives D(x, m) = phi(x, m), the centre that is best for some rows,
 that two rows can have. All but the cosine are linear in the column weights.
 """
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,13 +24,12 @@ class Bounds(NamedTuple):
     mean: Floats
 
 
+@dataclass(frozen=True, eq=False)
 class SquaredEuclidean:
     """phi = sum_d a_d (x_d - y_d)²."""
 
-    linear = True
-
-    def __init__(self, bounds: Bounds) -> None:
-        self.bounds = bounds
+    bounds: Bounds
+    linear: ClassVar[bool] = True
 
     def refuse(self, X: Floats) -> str | None:
         """Why rows cannot be taken, or None."""
@@ -107,7 +107,7 @@ class GeneralisedKL(SquaredEuclidean):
 class Cosine(SquaredEuclidean):
     """phi = 1 - x'Ay / (|x|_A |y|_A), A the diagonal of the column weights."""
 
-    linear = False
+    linear: ClassVar[bool] = False
 
     def refuse(self, X: Floats) -> str | None:
         """A row of zeros has no direction."""
