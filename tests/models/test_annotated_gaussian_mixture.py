@@ -337,6 +337,72 @@ def test_one_wrong_annotator_does_not_turn_the_names_of_the_others():
     assert 1 / 3 < accuracy["bob"] < 0.5
 
 
+def three_annotators(truth, rows):
+    """Labels of rows by ann and cy, who are right, and bob, who is wrong in the same way always."""
+    n_classes = truth.max() + 1
+    said = SideInformation.empty(len(truth))
+    for name, shift, here in zip(("ann", "bob", "cy"), (0, 1, 0), rows, strict=True):
+        y = np.full(len(truth), -1)
+        y[here] = (truth[here] + shift) % n_classes
+        said = said + SideInformation.from_labels(y, annotator=name)
+    return said
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+def test_a_search_that_begins_with_faith_in_the_wrong_annotator_loses_it(n_classes):
+    X, truth = separated(120, n_classes, d=4)
+    said = three_annotators(truth, np.split(np.random.default_rng(0).permutation(120)[:90], 3))
+    annotations = Annotations.of(said, n_classes, "bernoulli", None, every_row_up_to=1000)
+    problem = steps.Problem.of(as_blocks(X), n_classes, "diag", annotations)
+    problem = problem.with_model(1.0, np.full(4, 120.0))
+    ends = [
+        steps.improve(problem, start.astype(np.int32), np.arange(120), np.empty((0, 1 + n_classes)))
+        for start in (truth, (truth + 1) % n_classes)
+    ]
+    assert ends[1].objective == pytest.approx(ends[0].objective)
+    assert_array_equal(ends[1].labels, truth)
+
+
+def test_every_annotator_is_left_out_of_a_start_but_no_class_is():
+    seeds = steps.Seeds(np.arange(6), np.array([0, 0, 1, 1, 1, 2]), np.ones(6), np.arange(6) % 3)
+    starts = [seeds.of_start(number) for number in range(5)]
+    assert [start[0].tolist() for start in starts] == [
+        [0, 1, 2, 3, 4, 5],
+        [1, 2, 4, 5],
+        [0, 2, 3, 5],
+        [0, 1, 3, 4, 5],  # only row 5 is of class 2
+        [0, 1, 2, 3, 4, 5],
+    ]
+    alone = seeds._replace(who=np.zeros(6, dtype=np.int64))
+    assert all(len(alone.of_start(number)[0]) == 6 for number in range(3))
+
+
+def test_who_is_right_about_classes_that_clusters_do_not_carry_is_told_by_common_rows_only():
+    X, _ = separated(240, 4, d=6)
+    rng = np.random.default_rng(0)
+    truth = rng.integers(4, size=240)  # nothing in X tells it
+    common = three_annotators(truth, [np.arange(40)] * 3)
+    advice = AnnotatedGaussianMixture(4, **QUICK).fit(X, side=common).result_.advice
+    assert len(advice) == 1
+    assert advice[0].startswith("'ann' and 'cy' gave the same label to 40 of the 40 rows")
+    assert "do not follow these classes" in advice[0]
+    apart = three_annotators(truth, np.split(rng.permutation(240)[:120], 3))
+    model = AnnotatedGaussianMixture(4, **QUICK).fit(X, side=apart)
+    assert len(model.result_.advice) == 1
+    assert "have two people label the same rows" in model.result_.advice[0]
+    # With as little to go by, bob's accuracy says nothing against the others.
+    accuracy = model.annotator_accuracy_
+    assert all(f"'{name}' ({p:.0%})" in model.result_.advice[0] for name, p in accuracy.items())
+
+
+def test_annotators_whom_the_clusters_confirm_need_no_advice():
+    X, truth = separated(90)
+    said = three_annotators(truth, [np.arange(30)] * 3)
+    assert AnnotatedGaussianMixture(**QUICK).fit(X, side=said).result_.advice == []
+    y = np.where(np.arange(90) < 30, truth, -1)
+    assert AnnotatedGaussianMixture(**QUICK).fit(X, y).result_.advice == []
+
+
 def test_wrong_label_is_found_and_names_survive():
     X, truth = separated()
     names = np.array(["cat", "ant", "bee"], dtype=object)[truth]

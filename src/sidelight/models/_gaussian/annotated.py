@@ -51,6 +51,7 @@ from sidelight.blocks import Block, Blocks, as_blocks, one_blas_thread
 from sidelight.exceptions import DataError, SidelightError
 from sidelight.models._centers import as_dense, cluster_sizes
 from sidelight.models._fitting import Deadline, Task, warn_fewer_clusters
+from sidelight.models._gaussian.doubts import doubts
 from sidelight.models._gaussian.search import (
     EVERY_ROW_UP_TO,
     Found,
@@ -167,6 +168,11 @@ class AnnotatedGaussianMixture(RowMixture):
     statements of annotator e: 1/2 for pairs and negative labels, 1/C for labels of C classes (of
     K, if there are more clusters). So nobody is estimated to be worse than chance; to say that
     somebody is, give ``accuracy``.
+
+    An accuracy compares an annotator with the clusters. Where these do not follow the classes it is
+    no judgement of people, and ``result_.advice`` says so: if two annotators agree on rows that
+    both labelled and the clusters contradict them, or if labels fit the clusters little better than
+    guesses and nobody else labelled the same rows. Nothing in such data tells who is right.
 
     A label "is c" agrees with the cluster of class c; a wrong one had K − 1 alternatives, which
     costs log(K − 1) more. Which class is which cluster is searched with the rest. Only the heaviest
@@ -398,7 +404,13 @@ class AnnotatedGaussianMixture(RowMixture):
         self.variances_ = variances[:, 0] if self.covariance_type == "spherical" else variances
         self.population_scores_ = found.scores
         error, accuracy = self._judge_statements(problem, side, labels, naming.clusters)
-        return self._publish(labels, naming, found, side, seed, error=error, accuracy=accuracy)
+        self._publish(labels, naming, found, side, seed, error=error, accuracy=accuracy)
+        chances = zip((*side.annotators, None), said.chance, said.given, strict=True)
+        chance = {name: float(q) for name, q, given in chances if not given and name in accuracy}
+        estimated = {name: accuracy[name] for name in chance}
+        told = doubts(side, self.result_.violated, estimated, chance)
+        self.result_.provenance["advice"].extend(told)
+        return self
 
     def _judge_statements(
         self, problem: Problem, side: SideInformation, labels: Any, cluster_of: Ints
@@ -436,7 +448,12 @@ def _seeds(said: Annotations) -> Seeds:
     used = np.flatnonzero((of_class >= 0) & (labels.label_pull > 0))
     used = used[np.argsort(labels.label_row[used], kind="stable")]
     _, number = np.unique(of_class[used], return_inverse=True)
-    return Seeds(said.annotated[labels.label_row[used]], number, labels.label_pull[used])
+    return Seeds(
+        said.annotated[labels.label_row[used]],
+        number,
+        labels.label_pull[used],
+        labels.label_who[used],
+    )
 
 
 def _name_clusters(

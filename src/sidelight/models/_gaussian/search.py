@@ -391,20 +391,24 @@ class Search:
         )  # fmt: skip
 
     def _match_again(self) -> bool:
-        """Match classes to clusters anew; whether that raised the objective."""
+        """Match classes to clusters anew, whomever one believes; whether that raised the objective.
+
+        Only by those who are believed now, one who is always wrong could stay so for ever.
+        """
         said = self.problem.annotations
         if not len(said.lead):
             return False
-        accuracy = said.accuracies(self.state.tally)
-        matched = said.matched(self.state.labels, self.problem.n_clusters, accuracy)
-        if np.array_equal(matched, self.cluster_of):
-            return False
-        for cluster_of in (matched, self.cluster_of):
-            value = self._count(cluster_of)
+        best, before = self.cluster_of, self.value
+        for accuracy in said.beliefs(self.state.tally):
+            matched = said.matched(self.state.labels, self.problem.n_clusters, accuracy)
+            if np.array_equal(matched, best):
+                continue
+            value = self._count(matched)
             if value > self.value + self.tolerance:
-                self.cluster_of, self.value = cluster_of, value
-                return True
-        return False
+                best, self.value = matched, value
+        self._count(best)
+        self.cluster_of = best
+        return self.value > before
 
     def solution(self) -> Solution:
         """What was found."""
@@ -462,11 +466,25 @@ def polish(problem: Problem, found: Found) -> Found:
 
 
 class Seeds(NamedTuple):
-    """Labels of classes that have a cluster, sorted by row: row, class (0, 1, …) and weight."""
+    """Labels of classes that have a cluster, by row: row, class (0, 1, …), weight, annotator."""
 
     row: Ints
     of_class: Ints
     weight: Floats
+    who: Ints
+
+    def of_start(self, number: int) -> tuple[Ints, Ints, Floats]:
+        """Those that a start uses: all, or in turn all but one annotator's, for one may be wrong.
+
+        A class that nobody else has named keeps its labels.
+        """
+        people = np.unique(self.who)
+        left_out = number % (len(people) + 1)
+        others = np.ones(len(self.who), dtype=bool)
+        if len(people) > 1 and left_out:
+            others = self.who != people[left_out - 1]
+            others |= ~np.isin(self.of_class, self.of_class[others])
+        return self.row[others], self.of_class[others], self.weight[others]
 
 
 class _How(NamedTuple):
@@ -481,7 +499,7 @@ def start_centers(problem: Problem, seeds: Seeds, number: int, rng: np.random.Ge
 
     The first start takes the mean of the rows of a class, the others one of them.
     """
-    given = class_centers(problem.rows, *seeds, rng if number else None)
+    given = class_centers(problem.rows, *seeds.of_start(number), rng if number else None)
     return plus_plus(problem.rows, None, given, problem.n_clusters, rng)
 
 

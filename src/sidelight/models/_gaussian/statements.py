@@ -30,6 +30,8 @@ LONGEST_CHAIN = 256
 # Tables of what tallies and edges are worth, in entries per statement: weights of whole numbers
 # beyond that are looked up nowhere.
 _TABLE_ENTRIES = 8
+# Annotators whose labels alone are tried to match classes to clusters.
+_BELIEFS = 8
 # Statements are looked at in portions, to bound the memory.
 _PORTION = 65_536
 
@@ -123,6 +125,25 @@ class Annotations(NamedTuple):
         """The accuracy of each annotator, "not told" last: as given, or the posterior mean."""
         estimated = mean_accuracy(tally[:, 0], tally[:, 1], self.chance)
         return np.where(self.given, np.exp(self.log_p[:, 0]), estimated)
+
+    def beliefs(self, tally: Floats) -> list[Floats]:
+        """Accuracies by which classes may be matched: as estimated, all alike, one annotator's.
+
+        The others are then as good as guessing. Of many annotators those with the most labels.
+        """
+        known = np.exp(self.log_p[:, 0])
+        beliefs = [self.accuracies(tally)]
+        spoke = np.bincount(self.said.label_who, np.abs(self.said.label_pull), len(self.given))
+        people = np.flatnonzero((spoke > 0) & ~self.given)
+        if np.count_nonzero(spoke) < 2 or not len(people):
+            return beliefs
+        alike = mean_accuracy(*np.zeros((2, len(spoke))), self.chance)
+        beliefs.append(np.where(self.given, known, alike))
+        for e in people[np.argsort(-spoke[people], kind="stable")][:_BELIEFS]:
+            alone = np.clip(self.chance, SUREST, 1 - SUREST)
+            alone[e] = alike[e]
+            beliefs.append(np.where(self.given, known, alone))
+        return beliefs
 
     def matched(self, labels: Ints, n_clusters: int, accuracy: Floats) -> Ints:
         """The cluster of each column, the best for a partition and annotators of this accuracy.
