@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from sidelight.exceptions import DataError
 from sidelight.graph import (
+    _graph,
     check_graph,
     gaussian_weights,
     join_neighbors,
@@ -158,3 +160,16 @@ def test_local_weights_follow_the_scale_of_the_data_down_to_tiny_distances():
     np.testing.assert_allclose(one.toarray(), other.toarray(), atol=1e-9)
     tiny = local_weights(np.array([2e-200]), np.array([1e-200]), np.array([4e-200]))
     np.testing.assert_allclose(tiny, np.exp(-1.0))
+
+
+@pytest.mark.parametrize("rule", ["union", "mutual"])
+@pytest.mark.parametrize("portion", [1, 7, 100_000])
+def test_lists_are_joined_as_scipy_joins_them_in_portions_of_any_size(monkeypatch, rule, portion):
+    monkeypatch.setattr(_graph, "_PORTION", portion)
+    X = np.random.default_rng(0).integers(6, size=(60, 2)).astype(float)
+    found = nearest_neighbors(X, 3, ties="keep")
+    lists = sparse.csr_array((found.distances + 1.0, found.indices, found.indptr), shape=(60, 60))
+    join = lists.maximum if rule == "union" else lists.minimum
+    joined = join_neighbors(found._replace(distances=found.distances + 1.0), rule)
+    assert_array_equal(joined.toarray(), join(lists.T).toarray())
+    assert joined.has_canonical_format

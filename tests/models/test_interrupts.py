@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sidelight import MarkovAggregation, StructuralEntropyClustering, StructuralEntropyTree
+from sidelight.models import _graph_base as graph_base
 from sidelight.models._entropy import search as entropy_search
 from sidelight.models._markov import search as markov_search
 
@@ -122,6 +123,8 @@ def test_portions_of_any_size_give_the_same_bits(model, X, monkeypatch):
     labels, history = whole.labels_, whole.history_
     for portion in (1, 5_000):
         monkeypatch.setattr(entropy_search, "_PORTION", portion)
+        monkeypatch.setattr(entropy_search, "_NODES", portion)
+        monkeypatch.setattr(graph_base, "_PORTION", portion)
         monkeypatch.setattr(markov_search, "_PORTION", portion)
         again = model.fit(X, y)
         assert_array_equal(again.labels_, labels)

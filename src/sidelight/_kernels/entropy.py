@@ -476,40 +476,42 @@ def reorder_rows(indptr, order, values, out_indptr, out):
 
 
 @bare
-def aggregate_edges(graph, labels, members, member_indptr, out, place):
+def aggregate_edges(graph, labels, members, start, stop, filled, out, place):
     """Edges between modules, rows not sorted, and what modules have of both graphs' edges.
 
-    out (a Graph): OUT, as long as the edges, or one per module; the cuts are those without what
-    nodes of a module have in common between groups. place (-1): scratch, one per module. Returns
-    the number of edges.
+    members: the nodes, module by module, of which those from start to stop are taken; filled: the
+    edges made of those before. out (a Graph): OUT, as long as the edges, or one per module; the
+    cuts are those without what nodes of a module have in common between groups. place (-1):
+    scratch, one per module. Returns the number of edges so far.
     """
-    filled = 0
-    out.indptr[0] = 0
-    for x in range(len(member_indptr) - 1):
-        first = filled
-        out.volume[x] = out.cut[x] = 0.0
-        for m in range(member_indptr[x], member_indptr[x + 1]):
-            v = members[m]
-            inside = 0.0
-            for e in range(graph.indptr[v], graph.indptr[v + 1]):
-                y = labels[graph.near[e]]
-                if y == x:
-                    inside += graph.weight[e]
-                    continue
-                if place[y] < first:  # from a module before, or from none
-                    place[y] = filled
-                    out.near[filled], out.weight[filled], out.linked[filled] = y, 0.0, False
-                    if len(graph.pull):
-                        out.pull[filled] = 0.0
-                    filled += 1
-                p = place[y]
-                out.weight[p] += graph.weight[e]
-                out.linked[p] |= graph.linked[e]
+    current = labels[members[start - 1]] if start > 0 else -1
+    for m in range(start, stop):
+        v = members[m]
+        x = labels[v]
+        if x != current:
+            current = x
+            out.indptr[x] = filled
+            out.volume[x] = out.cut[x] = 0.0
+        first = out.indptr[x]
+        inside = 0.0
+        for e in range(graph.indptr[v], graph.indptr[v + 1]):
+            y = labels[graph.near[e]]
+            if y == x:
+                inside += graph.weight[e]
+                continue
+            if place[y] < first:  # from a module before, or from none
+                place[y] = filled
+                out.near[filled], out.weight[filled], out.linked[filled] = y, 0.0, False
                 if len(graph.pull):
-                    out.pull[p] += graph.pull[e]
-            out.volume[x] += graph.volume[v]
-            out.cut[x] += graph.cut[v] - inside
-        out.indptr[x + 1] = filled
+                    out.pull[filled] = 0.0
+                filled += 1
+            p = place[y]
+            out.weight[p] += graph.weight[e]
+            out.linked[p] |= graph.linked[e]
+            if len(graph.pull):
+                out.pull[p] += graph.pull[e]
+        out.volume[x] += graph.volume[v]
+        out.cut[x] += graph.cut[v] - inside
     return filled
 
 

@@ -405,6 +405,16 @@ def spread_to_equal_rows(
 
 
 @jit
+def transpose_rows(indptr, indices, data, start, stop, place, out_indices, out_data):
+    """Rows start to stop as columns, in their order. place (IN/OUT): where each column goes on."""
+    for i in range(start, stop):
+        for s in range(indptr[i], indptr[i + 1]):
+            p = place[indices[s]]
+            out_indices[p], out_data[p] = i, data[s]
+            place[indices[s]] = p + 1
+
+
+@jit
 def count_joined(indptr, indices, other_indptr, other_indices, both, count):
     """How many entries each row of the joined graph has. Rows are sorted. count: OUT."""
     for i in range(len(indptr) - 1):

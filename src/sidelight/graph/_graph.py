@@ -15,6 +15,8 @@ Rule = Literal["union", "mutual"]
 Affinity = Literal["gaussian", "local", "cosine", "precomputed"]
 Floats = NDArray[np.float64]
 
+_PORTION = 100_000  # rows between two moments at which an interrupt is heard
+
 
 def neighbor_graph(
     X: Any,
@@ -123,16 +125,9 @@ def join_neighbors(neighbors: Neighbors, rule: Rule = "union") -> sparse.csr_arr
            [0., 2., 0.]])
     """
     n = len(neighbors.indptr) - 1
-    named = sparse.csr_array(
-        (neighbors.distances, neighbors.indices, neighbors.indptr), shape=(n, n), copy=True
-    )
-    named.sort_indices()
-    naming = named.T.tocsr()  # comes out sorted
-    small = np.int32 if 2 * named.nnz < 2**31 else np.int64
-    named, naming = (
-        (g.indptr.astype(small, copy=False), g.indices.astype(small, copy=False), g.data)
-        for g in (named, naming)
-    )
+    small = np.int32 if max(2 * len(neighbors.indices), n) < 2**31 else np.int64
+    naming = _transposed(neighbors, small)  # sorted, since rows come in their order
+    named = _transposed(naming, small)
     both = rule == "mutual"
     count = np.empty(n, dtype=np.int64)
     kernels.count_joined(*named[:2], *naming[:2], both, count)
@@ -140,6 +135,19 @@ def join_neighbors(neighbors: Neighbors, rule: Rule = "union") -> sparse.csr_arr
     indices, data = np.empty(indptr[-1], dtype=small), np.empty(indptr[-1])
     kernels.join_rows(*named, *naming, both, indptr, indices, data)
     return sparse.csr_array((data, indices, indptr), shape=(n, n))
+
+
+def _transposed(lists: Neighbors, dtype: Any) -> Neighbors:
+    """The rows whose lists name each row, in their order; in portions, so that Ctrl-C is heard."""
+    n = len(lists.indptr) - 1
+    count = np.bincount(lists.indices, minlength=n)
+    indptr = np.concatenate([[0], np.cumsum(count)]).astype(dtype)
+    indices, distances = np.empty(indptr[-1], dtype=dtype), np.empty(indptr[-1])
+    place = indptr[:-1].copy()
+    for start in range(0, n, _PORTION):
+        stop = min(start + _PORTION, n)
+        kernels.transpose_rows(*lists, start, stop, place, indices, distances)
+    return Neighbors(indptr, indices, distances)
 
 
 def gaussian_weights(distances: Floats, bandwidth: float) -> Floats:

@@ -21,6 +21,7 @@ from sidelight.blocks import in_order, n_threads
 
 RECALL = 0.97
 _SAMPLE = 1_000  # rows on which the recall is measured: a standard error of 0.2 per cent or less
+_PORTION = 100  # of these rows are asked for at a time
 _BATCH = 65_536  # rows between two reports of progress
 _BLOCK = 1_024  # rows that look through the lists together
 _REACH = 512  # lists around a list from which its rows take the nearest, at first
@@ -219,7 +220,9 @@ class _Lists(NamedTuple):
         import faiss
 
         chosen = np.sort(np.random.default_rng(seed).permutation(len(asked))[:_SAMPLE])
-        nearest = faiss.knn(np.ascontiguousarray(asked[chosen]), rows, k)[1]
+        # In portions, since faiss listens to Ctrl-C only between thousands of queries.
+        parts = np.array_split(chosen, max(1, len(chosen) // _PORTION))
+        nearest = np.vstack([faiss.knn(asked[part], rows, k)[1] for part in parts])
         wanted = self.home[nearest[:, min(n_sure, k - 1) :]]
         reach = _REACH
         while True:

@@ -36,6 +36,8 @@ from sidelight.side import SideInformation
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+_PORTION = 1_000_000  # edges between two moments at which an interrupt is heard
+
 # What can be judged without data of the parameters that all graph models have.
 GRAPH_PARAMETERS: dict[str, list[Any]] = {
     "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
@@ -268,7 +270,13 @@ class RowGraph(NamedTuple):
             return np.maximum(1.0 - distances, 0.0)
         if scales is None or self.scales is None:
             return gaussian_weights(distances, self.bandwidth)
-        return local_weights(distances, scales[row], self.scales[column])
+        weights = np.empty(len(distances))
+        for start in range(0, len(distances), _PORTION):
+            part = slice(start, start + _PORTION)
+            weights[part] = local_weights(
+                distances[part], scales[row[part]], self.scales[column[part]]
+            )
+        return weights
 
 
 class Scaling(NamedTuple):

@@ -25,6 +25,7 @@ SMALLEST = 1e-12
 _ROUND = 1e-4
 # Entries of rows that mergers look at in one call of the kernel: tenths of a second.
 _PORTION = 1_000_000
+_NODES = 100_000
 
 
 class Ties(NamedTuple):
@@ -533,9 +534,13 @@ def aggregate(level: Level, labels: Ints, room: Room | None = None) -> Level:
     near, weight, linked, pull = (room or Room()).beside(level)
     volume, cut = np.empty(n), np.empty(n)
     out = entropy.Graph(indptr, near, weight, linked, pull, volume, cut)
-    n_edges = entropy.aggregate_edges(
-        level.graph, labels, members, member_indptr, out, np.full(n, -1)
-    )
+    n_edges, place = 0, np.full(n, -1)
+    for start in range(0, len(members), _NODES):  # portions, so that Ctrl-C is heard
+        stop = min(start + _NODES, len(members))
+        n_edges = entropy.aggregate_edges(
+            level.graph, labels, members, start, stop, n_edges, out, place
+        )
+    indptr[n] = n_edges
     owner, own = np.zeros(n + 1, dtype=np.int64), np.zeros(n)
     group, amount = level.group, level.amount
     if len(level.group):
