@@ -128,3 +128,10 @@ def test_contradictions_and_equal_rows_end_in_an_answer():
     model = ConstrainedMeanShift().fit(X, side=side)
     assert model.result_.violated.any()
     assert ConstrainedMeanShift().fit(np.ones((4, 2))).n_clusters_ == 1
+
+
+def test_a_bandwidth_of_any_width_beside_tiny_rows_is_one_cluster():
+    X = np.array([[1e-200], [3e-200], [2e-200]])
+    fit = ConstrainedMeanShift(bandwidth=100.0).fit(X)
+    assert fit.n_clusters_ == 1
+    assert fit.bandwidth_ == pytest.approx(100.0)

@@ -153,3 +153,11 @@ def test_labels_that_leave_no_room_are_refused():
         ConstrainedKMeans(3, max_size=35).fit(X, y)
     with pytest.raises(SidelightError, match='need pairs="given"'):
         PCKMeans(3, max_size=35, pairs="closure").fit(X)
+
+
+@pytest.mark.parametrize("model", [COPKMeans, ConstrainedKMeans])
+def test_the_history_does_not_rise_by_rounding_where_all_rows_are_equal(model):
+    X = np.tile([[11.6137543, 11.28996402, 10.64563646]], (150, 1))
+    fit = model(1, min_size=2, max_iter=3, n_init=2, random_state=12).fit(X)
+    assert (np.diff(fit.history_) <= 0).all()
+    assert fit.history_[-1] == fit.objective_

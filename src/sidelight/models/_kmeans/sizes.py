@@ -123,7 +123,8 @@ def keep_sizes(
         history.append(min([found, *history[-1:]]))
         stop = each_iteration()
         if converged or stop or len(history) == max_iter:
-            history[-1] = found
+            # No earlier J was below the last one, whatever rounding has made of it on the way.
+            history = [max(value, found) for value in history[:-1]] + [found]
             return Run(labels.astype(np.int32), theta, found, history, len(history), converged)
         tally = count(problem, labels, len(theta.centers))
         theta = problem.penalty.update(tally, theta)

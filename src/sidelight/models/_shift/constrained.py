@@ -52,6 +52,7 @@ _FEWEST_CENTERS = 200
 _WORK = 4e9  # points² x pairs of a step: with more pairs, fewer points
 _SAMPLE = 20_000  # rows from which these are found
 _SAME = 1e-6  # of the bandwidth: modes that are nearer are one
+_WIDEST = 1e100  # in units of the data every kernel is 1 long before, and its square still a number
 
 
 class ConstrainedMeanShift(SideClusterer):
@@ -383,7 +384,7 @@ def run(
 ) -> tuple[Floats, Ints]:
     """Modes and clusters of the points after all bandwidths."""
     modes, mode_of = X.copy(), np.arange(len(X))
-    for h in bandwidths:
+    for h in np.minimum(bandwidths, _WIDEST):
         looked_at = _near(modes, X, mode_of, h, truncation)
         blocked = _blocked(modes, mode_of, pairs, h, constraint_scale, looked_at)
         moved = np.empty_like(modes)
