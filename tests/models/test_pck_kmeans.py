@@ -1,5 +1,7 @@
 """Pairwise constrained k-means: J by its definition, and no row that gains by moving."""
 
+import itertools
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -115,6 +117,7 @@ def test_contradictions_are_listed_and_their_price_is_paid():
     )
 
 
+@pytest.mark.filterwarnings("ignore::sidelight.exceptions.LostClassWarning")
 def test_sparse_and_dense_rows_give_the_same():
     X, side = problem(2)
     one = PCKMeans(3, random_state=0).fit(X, side=side)
@@ -163,3 +166,42 @@ def test_the_paper_is_expanded_pairs_in_absolute_units():
     assert (model.pairs, model.weight_units, model.init) == ("closure", "absolute", "perturbed")
     X, side = problem(4)
     assert model.fit(X, side=side).side_weight_ == 1.0
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.filterwarnings("ignore::sidelight.exceptions.LostClassWarning")
+def test_no_row_gains_by_moving_where_the_centres_follow(seed):
+    n, k = 40, 3
+    X, side = problem(seed, n, k, n_statements=30)
+    weight = np.random.default_rng(seed).choice([0.5, 1.0, 3.0], size=n)
+    model = PCKMeans(k, side_weight=0.3, n_init=1, random_state=seed)
+    model.fit(X, side=side, sample_weight=weight)
+    said, found = side.statements, model.labels_
+
+    def total(labels, home):
+        """J, with home[c] the cluster of class c."""
+        centers = [
+            np.average(X[labels == h], axis=0, weights=weight[labels == h]) for h in range(k)
+        ]
+        within = 0.5 * float(weight @ ((X - np.array(centers)[labels]) ** 2).sum(axis=1))
+        other = np.where(said.is_class, np.array(home)[said.class_code], labels[said.j])
+        broken = (labels[said.i] == other) != (said.sign > 0)
+        counted = said.weight * np.where(said.is_class, weight[said.i], 1.0)
+        return within + model.side_weight_ * float(counted[broken].sum())
+
+    home = min(itertools.permutations(range(k)), key=lambda home: total(found, home))
+    assert total(found, home) == pytest.approx(model.objective_)
+    for i, h in itertools.product(range(n), range(k)):
+        moved = found.copy()
+        moved[i] = h
+        assert total(moved, home) >= model.objective_ - 1e-9
+
+
+def test_rows_move_on_once_no_centre_is_nearer():
+    """A partition where k-means stops, and in which one row gains by leaving its cluster."""
+    X = np.array([[0.0], [1.0], [1.0], [1.0], [1.0], [3.0], [4.8], [9.0], [9.1]])
+    side = SideInformation.from_pairs(must=[(7, 8)], n_samples=9)
+    stays = KMeans(2, init=[[0.8], [6.475]], n_init=1, tol=0).fit(X)
+    assert stays.labels_.tolist() == [0, 0, 0, 0, 0, 0, 1, 1, 1]
+    model = PCKMeans(2, init=np.array([[0.8], [6.475]])).fit(X, side=side)
+    assert model.objective_ <= 0.5 * stays.inertia_

@@ -88,7 +88,8 @@ def relocate(
 
     A row stays unless J falls by more than tolerance; ties go to the lowest cluster. The linked
     rows are CSR arrays with their squared lengths; row i has the statements first[i]:last[i] and
-    the cannot-links partner_span[i]:partner_span[i + 1]. labels, sums_t (d, K), lengths_k (squared
+    the cannot-links partner_span[i]:partner_span[i + 1]; partners after the last row stay where
+    labels says. labels, sums_t (d, K), lengths_k (squared
     lengths of the sums), counts, number (K, C), total (K, C): OUT. Returns (the fall of J, moves).
     """
     n_clusters = counts.shape[0]
@@ -98,7 +99,7 @@ def relocate(
     row_total = np.zeros(number.shape[1])
     fall = 0.0
     n_moves = 0
-    for i in range(labels.shape[0]):
+    for i in range(weight.shape[0]):
         own = labels[i]
         w = weight[i]
         has_statements = last[i] > first[i]

@@ -225,7 +225,8 @@ takes_sparse, on_dask, scales, repetition, contradictions, objective_sense
         error, accuracy : of statements and annotators, from models that estimate them.
         """
         about, known = about_spoken_of(side, labels)
-        lost = find_lost(about, known, naming, more_clusters=self._can_have_more(naming))
+        asked = self.get_params(deep=False)
+        lost = find_lost(about, known, naming, more_clusters=_can_have_more(asked, naming))
         labels = labels if isinstance(labels, np.ndarray) else labels.lazy()
         self.labels_ = labels
         self.cluster_names_ = naming.names
@@ -256,7 +257,7 @@ takes_sparse, on_dask, scales, repetition, contradictions, objective_sense
             side=side,
             provenance={
                 "model": type(self).__name__,
-                "parameters": {k: _short(v) for k, v in self.get_params(deep=False).items()},
+                "parameters": {k: _short(v) for k, v in asked.items()},
                 "seed": seed,
                 "threads": n_threads(),
                 "versions": {
@@ -270,11 +271,11 @@ takes_sparse, on_dask, scales, repetition, contradictions, objective_sense
             warn(LostClassWarning(" ".join(lost.sentences), classes=lost.classes))
         return self
 
-    def _can_have_more(self, naming: Naming) -> bool:
-        """Whether a user can ask for more clusters than these; a limit has to be reached."""
-        asked = self.get_params(deep=False)
-        limit = asked.get("n_components")
-        return "n_clusters" in asked if limit is None else limit <= len(naming.names)
+
+def _can_have_more(asked: dict[str, Any], naming: Naming) -> bool:
+    """Whether a user can ask for more clusters than these; a limit has to be reached."""
+    limit = asked.get("n_components")
+    return "n_clusters" in asked if limit is None else limit <= len(naming.names)
 
 
 @cache

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from sidelight._kernels import assign as kernels
 from sidelight._kernels.hard_gaussian import densities
@@ -33,6 +32,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _NO_ROWS = np.empty(0, dtype=np.int64)
+_PICKED = (
+    10_000  # rows whose sums are taken by one product: with few rows, sooner than by sparse ones
+)
 
 
 class Entries(NamedTuple):
@@ -127,6 +129,8 @@ class Penalty:
     recounts: bool = False
     # Whether `sweep` takes the centres as they are, and so has to see the last ones.
     sweeps_at_centers: bool = False
+    # Whether rows that pay by pairs may gain by moves that re-estimate the centres: `finish`.
+    finishes: bool = False
     sizes: Any = None  # of clusters, where they are limited: _kmeans/sizes.py
 
     @property
@@ -142,12 +146,13 @@ class Penalty:
         """What entry e costs in cluster k, (n_prices, K)."""
         return np.zeros((0, len(theta.centers)))
 
-    def squared_steps(self, before: Theta, after: Theta) -> Floats | float:
+    def squared_steps(self, before: Theta, after: Theta) -> Floats | None:
         """How far the prices of any row moved, cluster by cluster: a price is a squared distance.
 
         For a row with statements a cluster is then as far off as its centre and its price together.
+        None: prices never move.
         """
-        return 0.0
+        return None
 
     def tables(self, mass: Floats) -> tuple[Floats, ...]:
         """What the update needs, from the weight of each entry in each cluster, (n_prices, K)."""
@@ -182,6 +187,12 @@ class Penalty:
         self, problem: "Problem", theta: Theta, tally: Tally, state: State
     ) -> tuple[int, Tally]:
         """Move the held rows, state.labels: OUT. Returns (rows moved, the tally after it)."""
+        return 0, tally
+
+    def finish(
+        self, problem: "Problem", theta: Theta, tally: Tally, state: State, cost: Any
+    ) -> tuple[int, Tally]:
+        """Move what else may be moved where nothing else changes; as `sweep`. cost: of each row."""
         return 0, tally
 
 
@@ -239,8 +250,11 @@ def iterate(
         if tally.n_changed + n_moved == 0 and problem.penalty.sweeps_at_centers:
             n_moved, tally = problem.penalty.sweep(problem, theta, tally, state)
         if tally.n_changed + n_moved == 0:
-            tally = assign(problem, theta, state, tally)
-            converged = tally.n_changed == 0
+            cost = problem.rows.column(0.0) if problem.penalty.finishes else None
+            tally = assign(problem, theta, state, tally, cost)
+            if tally.n_changed == 0 and problem.penalty.finishes:
+                n_moved, tally = problem.penalty.finish(problem, theta, tally, state, cost)
+            converged = tally.n_changed + n_moved == 0
     if not converged:
         tally = assign(problem, theta, state, tally)
     mass = masses(problem, state.labels, len(theta.centers))
@@ -342,7 +356,9 @@ def _assign_again(
         return assign(problem, theta, state, tally)
     steps = _steps(previous, theta)
     farthest = problem.penalty.squared_steps(previous, theta)
-    drift = np.stack([_drift(steps), _drift(np.sqrt(steps**2 + farthest))])
+    bare = _drift(steps)
+    said = bare if farthest is None else _drift(np.sqrt(steps**2 + farthest))
+    drift = np.stack([bare, said])
     change = _look(problem, theta, state, drift, False)
     return tally.plus(change, tally.amount - _gain(tally, previous, theta) - change.amount)
 
@@ -529,13 +545,17 @@ class Held(NamedTuple):
             return tally
         some = Held.of(self.data, went, self.weight)
         new, old, weight = after[went], before[went], some.weight
-        n_clusters, twice = len(tally.counts), 2 * np.arange(len(went) + 1)
-        ends = (np.stack([weight, -weight], axis=1).ravel(), np.stack([new, old], axis=1).ravel())
-        pick = sparse.csc_array((*ends, twice), shape=(n_clusters, len(went)))
-        sums = as_dense(pick @ some.data.data)
+        n_clusters, each = len(tally.counts), np.arange(len(went))
+        sums = np.zeros_like(tally.sums)
+        for first in range(0, len(went), _PICKED):
+            part = slice(first, first + _PICKED)
+            pick = np.zeros((n_clusters, len(new[part])))
+            pick[new[part], each[: pick.shape[1]]] = weight[part]
+            pick[old[part], each[: pick.shape[1]]] = -weight[part]
+            sums += as_dense(pick @ some.data.data[part])
         counts = np.bincount(new, weight, minlength=n_clusters)
         counts = counts - np.bincount(old, weight, minlength=n_clusters)
-        distances, each = some.distances(centers), np.arange(len(went))
+        distances = some.distances(centers)
         amount = tally.amount + float((distances[each, new] - distances[each, old]).sum())
         return tally._replace(amount=amount, sums=tally.sums + sums, counts=tally.counts + counts)
 

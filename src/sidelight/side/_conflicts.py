@@ -209,10 +209,13 @@ def _members_without_own_labels(side: "SideInformation") -> Ints:
     vocabularies are halved again and again: for one half, the bonds of the other are contracted,
     and only its own are left to look at.
     """
-    said, tied = side.statements, bonds(side)
     members = np.full(side.n_statements, -1, dtype=np.int64)
+    meeting = _meeting_vocabularies(side)
+    if not len(meeting):
+        return members
+    said, tied = side.statements, bonds(side)
     vocabulary = said.vocabulary[tied.statement]
-    own = (said.kind[tied.statement] == LABEL) & np.isin(vocabulary, _meeting_vocabularies(side))
+    own = (said.kind[tied.statement] == LABEL) & np.isin(vocabulary, meeting)
     group = components(tied.n_vertices, tied.left[~own], tied.right[~own])
     order = np.flatnonzero(own)[np.argsort(vocabulary[own], kind="stable")]
     waiting = [(group[tied.left[order]], group[tied.right[order]], tied.statement[order])]

@@ -545,11 +545,13 @@ class SideInformation:
         labels.flags.writeable = False
         return labels
 
-    @property
+    @cached_property
     def labelled_classes(self) -> Ints:
         """The classes with a label in the leading vocabulary, as codes."""
         said = self._binding(LABEL)
-        return distinct(said.class_code[said.vocabulary == self.leading_vocabulary])
+        classes = distinct(said.class_code[said.vocabulary == self.leading_vocabulary])
+        classes.flags.writeable = False
+        return classes
 
     # What follows
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.callback import with_callbacks
 from sklearn.metrics.pairwise import euclidean_distances
@@ -196,19 +197,24 @@ class CenterModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowModel):
         weight = check_weight(sample_weight, rows.n_samples)
         weight = None if weight is None else rows.given(weight)
         n_clusters = number_of_clusters(self.n_clusters, rows.n_samples, side)
-        given = Given(rows, self.init, weight, side, n_clusters, *spread(rows, weight), seed)
+        with one_blas_thread():
+            given = Given(rows, self.init, weight, side, n_clusters, *spread(rows, weight), seed)
+            problem, plan = self._set_up(given)
+            run = self._search(problem, plan, seed)
+            naming, labels = self._settle(run, n_clusters, rows, side)
+            run = self._describe(run, naming, problem)
+        return self._publish(labels, naming, run, side, seed)
+
+    def _set_up(self, given: Given) -> tuple[Problem, Plan]:
+        """What all starts have in common."""
         given, penalty = self._structure(given)
-        problem = Problem(given.rows, weight, penalty)
         seeds, later = self._seeds(given)
         smallest = 1e-14 * (given.deviation or 1.0)
         plan = Plan(
-            given.init, n_clusters, seeds, later, self.max_iter, smallest, self._matched,
+            given.init, given.n_clusters, seeds, later, self.max_iter, smallest, self._matched,
             self._loop, self._map,
         )  # fmt: skip
-        with one_blas_thread():
-            run = self._search(problem, plan, seed)
-        naming, labels = self._settle(run, n_clusters, rows, side)
-        return self._publish(labels, naming, self._describe(run, naming, problem), side, seed)
+        return Problem(given.rows, given.weight, penalty), plan
 
     def _search(self, problem: Problem, plan: Plan, seed: int) -> Run:
         """The best of all starts."""
@@ -363,7 +369,7 @@ def _perturbed(rows: Blocks, weight: Any, n: int, rng: np.random.Generator) -> F
 
 def _nearest_first(centers: Floats, wanted: Floats) -> Ints:
     """An order of the centres in which centre k is the one that was matched to wanted[k]."""
-    _, first = linear_sum_assignment(euclidean_distances(wanted, centers, squared=True))
+    _, first = linear_sum_assignment(cdist(wanted, centers, "sqeuclidean"))
     return np.append(first, np.setdiff1d(np.arange(len(centers)), first))
 
 

@@ -18,12 +18,26 @@ from sidelight._kernels.icm import icm_groups, icm_sweep
 from sidelight._work import count_work
 from sidelight.models._centers import class_centers
 from sidelight.models._kmeans.family import Given
+from sidelight.models._kmeans.relocation import relocated
 from sidelight.models._kmeans.sizes import Units
 from sidelight.models._kmeans.statements import LabelTable
-from sidelight.models._lloyd import Entries, Held, Penalty, Problem, State, Tally, Theta, means
+from sidelight.models._lloyd import (
+    Entries,
+    Held,
+    Penalty,
+    Problem,
+    State,
+    Tally,
+    Theta,
+    means,
+    nothing,
+)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+
+_FEW_ROWS = 5_000  # are all tried, sooner than they are looked through
 
 
 class PairPenalty(Penalty, ABC):
@@ -90,7 +104,9 @@ class GivenPairs(PairPenalty):
         super().__init__(given, np.unique(self.pairs))
         self.place = place = np.searchsorted(self.held, self.pairs)
         m = len(self.held)
-        half = (np.where(is_must, 1.0, -1.0) * self.pair_price, tuple(place.T))
+        self.finishes = m > 0
+        two = place[:, 0] != place[:, 1]  # a row and itself: its price is paid whatever happens
+        half = ((np.where(is_must, 1.0, -1.0) * self.pair_price)[two], tuple(place[two].T))
         graph = sparse.coo_array(half, shape=(m, m)).tocsr()
         graph = sparse.csr_array(graph + graph.T)
         self.graph = (graph.indices.astype(np.int64), graph.data, graph.indptr.astype(np.int64))
@@ -137,19 +153,25 @@ class GivenPairs(PairPenalty):
 
     def prices(self, theta: Theta) -> Floats:
         """A label is broken outside of the cluster of its class, a negative one inside."""
+        if not self.n_prices:
+            return super().prices(theta)
         at_home = np.zeros((self.said.n_columns, len(theta.centers)))
         known = np.flatnonzero(theta.side >= 0)
         at_home[known, theta.side[known]] = 1.0
         return np.ascontiguousarray(self.label_price * np.vstack([1.0 - at_home, at_home]))
 
-    def squared_steps(self, before: Theta, after: Theta) -> Floats:
+    def squared_steps(self, before: Theta, after: Theta) -> Floats | None:
         """Prices change where a class changes its cluster."""
+        if not self.n_prices:
+            return None
         change = np.abs(self.prices(after) - self.prices(before))
         farthest: Floats = change.max(axis=0, initial=0.0)
         return self.said.most_weight * farthest
 
     def update(self, tally: Tally, theta: Theta) -> Theta:
         """Means of the rows, and for each class the cluster that breaks the fewest labels."""
+        if not self.n_prices:
+            return theta._replace(centers=means(tally, theta))
         priced = self.label_price * tally.side[0]
         gain = priced[: self.said.n_columns] - priced[self.said.n_columns :]
         return Theta(means(tally, theta), self._matched(gain))
@@ -161,14 +183,18 @@ class GivenPairs(PairPenalty):
         broken = (one == two) != self.is_must
         return super().cost(tally, theta, labels) + float(self.pair_price[broken].sum())
 
-    def _own_prices(self, theta: Theta) -> Floats:
+    def _own_prices(self, theta: Theta) -> Floats | float:
         entry, weight = self.held_entries
+        if not len(entry):
+            return 0.0
         shape = (len(self.held), self.n_prices)
         pick = sparse.coo_array((weight, (self.of_held, entry)), shape=shape).tocsr()
         return np.asarray(pick @ self.prices(theta))
 
-    def _table_change(self, before: Ints, after: Ints, n_clusters: int) -> Floats:
+    def _table_change(self, before: Ints, after: Ints, n_clusters: int) -> Floats | float:
         entry, weight = self.held_entries
+        if not len(entry):
+            return 0.0
         change = np.zeros((self.n_prices, n_clusters))
         np.add.at(change, (entry, after[self.of_held]), weight)
         np.add.at(change, (entry, before[self.of_held]), -weight)
@@ -178,6 +204,58 @@ class GivenPairs(PairPenalty):
         self, unary: Floats, tolerance: float, waiting: NDArray[np.bool_], labels: Ints
     ) -> None:
         icm_sweep(unary, *self.graph, self.order, tolerance, waiting, labels)
+
+    # Moves with re-estimated centres
+
+    def finish(
+        self, problem: Problem, theta: Theta, tally: Tally, state: State, cost: Any
+    ) -> tuple[int, Tally]:
+        """Rows to clusters that are better for them once the centres have followed."""
+        return relocated(problem, theta, tally, state, cost)
+
+    def gaining(self, theta: Theta, tally: Tally, state: State) -> Ints:
+        """Held rows that gain by a move, the others staying where they are."""
+        if len(self.held) <= _FEW_ROWS:
+            return self.held
+        labels, weight = state.labels[self.held].astype(np.int64), self.data.weight
+        change = self.data.distances(theta.centers)
+        each, sizes = np.arange(len(labels)), tally.counts
+        rest = sizes[labels] - weight
+        leaving = change[each, labels] * sizes[labels] / np.where(rest > 0, rest, np.inf)
+        change *= sizes / np.maximum(sizes + weight[:, None], np.finfo(float).tiny)
+        change[each, labels] = leaving
+        change += self._own_prices(theta)
+        partner, price, span = self.graph
+        at = sparse.csr_array((np.ones(len(labels)), (each, labels)), shape=change.shape)
+        change -= (sparse.csr_array((price, partner, span)) @ at).toarray()
+        return self.held[(change.min(axis=1) < change[each, labels]) & (rest > nothing(sizes))]
+
+    def links(self, theta: Theta, rows: Ints, weight: Any) -> tuple[Ints, Ints, Floats]:
+        """What ties rows together (above 0) or keeps them apart, entry by entry.
+
+        The place in ``rows``, the other row, or -1 - k for cluster k (a label), and the price.
+        """
+        partner, price, span = self.graph
+        place = np.searchsorted(self.held, rows)
+        place = np.where(np.append(self.held, -1)[place] == rows, place, -1)
+        mine = np.flatnonzero(place >= 0)
+        found = sparse.csr_array((price, partner, span), shape=(len(self.held),) * 2)
+        found = found[place[mine]].tocoo()
+        row, home = self.said.row_of_entry, np.append(theta.side, -1)
+        number = np.searchsorted(rows, row)
+        here = np.append(rows, -1)[number] == row
+        entry, number = self.said.entry[here], number[here]
+        cluster = home[entry % max(self.said.n_columns, 1)]
+        price = self.said.weight[here] * self.label_price[entry, 0]
+        price *= np.where(entry < self.said.n_columns, 1.0, -1.0)
+        if weight is not None:
+            price = price * weight[row[here]]
+        at_home = cluster >= 0
+        return (
+            np.concatenate([mine[found.row], number[at_home]]),
+            np.concatenate([self.held[found.col], -1 - cluster[at_home]]),
+            np.concatenate([found.data, price[at_home]]),
+        )
 
 
 class ClosurePairs(PairPenalty):

@@ -1,0 +1,106 @@
+"""Moves of single rows with the centres re-estimated: what is left to gain where no row is nearer
+to another centre.
+
+A row of weight w that leaves a cluster of weight n for one of weight m changes J by
+m w / (m + w) |x - centre there|² - n w / (n - w) |x - centre here|² plus what pairs and labels
+cost (Hartigan 1975). The data part is below zero for some rows close to a border, although the
+centre here is the nearer one.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from sidelight._kernels.relocate import relocate
+from sidelight._work import count_work
+from sidelight.blocks import Block
+from sidelight.models._centers import block_weight
+from sidelight.models._lloyd import Problem, State, Tally, Theta, count
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+# Centres follow the rows that move: rows are tried that would gain in clusters so much smaller.
+_MARGIN = 4.0
+
+
+def relocated(
+    problem: Problem, theta: Theta, tally: Tally, state: State, cost: Any
+) -> tuple[int, Tally]:
+    """Move rows one after the other where that lowers J. state.labels: OUT; cost: of each row.
+
+    The penalty says which held rows are worth a try (`gaining`), and what ties rows to others and
+    to clusters (`links`). Returns (rows moved, the tally after it).
+    """
+    penalty, n_clusters = problem.penalty, len(theta.centers)
+    few = problem.rows.sum(_near_ties, tally.counts, problem.weight, *state, cost)[0]
+    rows = np.union1d(np.concatenate(few), penalty.gaining(theta, tally, state))
+    if not len(rows):
+        return 0, tally
+    owner, partner, weight = penalty.links(theta, rows, problem.weight)
+    # Partners that do not move, and a row that stands for each cluster: their labels stay.
+    others = np.setdiff1d(partner[partner >= 0], rows)
+    known = np.concatenate([rows, others])
+    order = np.argsort(known)
+    place = np.where(
+        partner >= 0,
+        order[np.minimum(np.searchsorted(known[order], partner), len(known) - 1)],
+        len(known) - 1 - partner,
+    )
+    graph = sparse.csr_array((weight, (owner, place)), shape=(len(rows), len(known) + n_clusters))
+    labels = np.concatenate([state.labels[known], np.arange(n_clusters)]).astype(np.int64)
+    count_work("relocation tests", len(rows) * (n_clusters - 1))
+    n_moved = _move(problem, tally, rows, graph, labels)
+    if not n_moved:
+        return 0, tally
+    state.labels[rows] = labels[: len(rows)]
+    return n_moved, count(problem, state.labels, n_clusters)
+
+
+def _near_ties(
+    block: Block, counts: Floats, weight: Floats | None, labels: Any, slack: Floats, cost: Floats
+) -> tuple[list[Ints]]:
+    """Rows for which another cluster may be the better one; none that is alone in its cluster.
+
+    ``slack`` bounds how much farther off any other cluster is, labels included.
+    """
+    w = block_weight(weight, block)
+    own = counts[labels]
+    free = np.isfinite(slack) & (w > 0) & (own > w)
+    own, w = np.where(free, own, 1.0), np.where(free, w, 0.0)
+    here = np.sqrt(cost / np.where(w > 0, w, 1.0))
+    fewest = counts[counts > 0].min()
+    gains = (here + np.maximum(slack, 0.0)) ** 2 * fewest / (fewest + _MARGIN * w) < here**2 * (
+        1.0 + _MARGIN * w / (own - w)
+    )
+    return ([block.start + np.flatnonzero(free & gains)],)
+
+
+def _move(problem: Problem, tally: Tally, rows: Ints, graph: sparse.csr_array, labels: Ints) -> int:
+    """One sweep of the kernel over these rows. labels: OUT."""
+    taken = problem.rows.take(rows)
+    mean = tally.sums.sum(axis=0) / tally.counts.sum()
+    shift = np.zeros_like(mean) if sparse.issparse(taken) else mean
+    data = sparse.csr_array(taken if sparse.issparse(taken) else taken - shift, dtype=np.float64)
+    weight = np.ones(len(rows)) if problem.weight is None else problem.weight[rows]
+    sums = np.ascontiguousarray((tally.sums - tally.counts[:, None] * shift).T)
+    nothing = np.zeros(len(rows), dtype=np.int64)
+    no_table = np.zeros((len(tally.counts), 0))
+    # A fall within the rounding of J would let rows wander for ever.
+    tolerance = 1e-13 * (abs(tally.amount) + float(np.abs(graph.data).sum()))
+    sizes, n_moved, n_all = tally.counts.copy(), -1, 0
+    lengths = (sums**2).sum(axis=0)
+    arguments = (
+        data.data, data.indices.astype(np.int32), data.indptr.astype(np.int64),
+        np.asarray(data.power(2).sum(axis=1)), weight, nothing, nothing,
+        np.empty(0, dtype=np.int64), np.empty(0), np.empty(0, dtype=np.int64),
+        graph.indices.astype(np.int64), graph.data, graph.indptr.astype(np.int64),
+        -1.0, tolerance, labels, sums, lengths, sizes, no_table, no_table.copy(),
+    )  # fmt: skip
+    while n_moved:
+        _, n_moved = relocate(*arguments)
+        n_all += n_moved
+    return n_all
