@@ -427,11 +427,14 @@ EXPERIMENT = Experiment(
             _render_trees,
         ),
         "rivals": Table(
-            "The other methods of Table 1",
+            "The other methods of Tables 1 and 2",
             (
-                "Our implementations, settings of the paper unknown: defaults, min-max columns, "
-                "number of clusters given (ConstrainedMeanShift finds it). Draws: 10 per "
-                "setting unless said otherwise above.",
+                "Our implementations, settings of the paper unknown: defaults, min-max columns "
+                "(RNA-seq: log(1 + x), then rows of length 1), number of clusters given "
+                "(ConstrainedMeanShift finds it). Draws: 10 per setting unless said otherwise "
+                "above.",
+                "SeededKMeans, random rows: clusters without a label start at random rows, where "
+                "the default takes k-means++.",
                 "Pairs: int(0.2 n) of each kind, with replacement (PropagatedSymmetricNMF: "
                 "must-links only). Labels: int(0.1 n) rows with their label and int(0.1 n) "
                 "negative labels, where a model takes these.",

@@ -1,5 +1,7 @@
 """HG-means: k-means that finds lower sums of squares than its starts alone."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -13,7 +15,11 @@ from sidelight.exceptions import SidelightError
 from sidelight.models._population import reinserted
 
 SMALL = ["ecoli", "glass", "iris", "segmentation", "user"]
-LARGE = ["yeast", "optdigits", "satimage", "pendigits"]
+LARGE = [
+    *("australian", "breast", "breast_libsvm", "diabetes", "heart", "ionosphere", "thyroid"),
+    *("vertebral", "wine", "yeast", "optdigits", "satimage", "pendigits", "yale", "orl", "coil20"),
+    *("isolet1", "pbmc_10x", "mouse_bladder", "worm_neuron", "human_kidney"),
+]
 
 
 def clumps(seed, n=200, k=12):
@@ -53,6 +59,10 @@ def never_above_a_hundred_starts(name, home):
     starts = KMeans(n_clusters, n_init=100, tol=0, random_state=0).fit(X)
     found = HGMeans(n_clusters, random_state=0).fit(X)
     assert found.objective_ <= starts.inertia_ * (1 + 1e-9)
+
+
+def test_every_table_is_compared(shared_data):
+    assert {path.stem for path in Path(shared_data).glob("*.npz")} <= {*SMALL, *LARGE}
 
 
 @pytest.mark.parametrize("name", SMALL)

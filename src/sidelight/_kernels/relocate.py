@@ -88,9 +88,9 @@ def relocate(
 
     A row stays unless J falls by more than tolerance; ties go to the lowest cluster. The linked
     rows are CSR arrays with their squared lengths; row i has the statements first[i]:last[i] and
-    the cannot-links partner_span[i]:partner_span[i + 1]; partners after the last row stay where
-    labels says. labels, sums_t (d, K), lengths_k (squared
-    lengths of the sums), counts, number (K, C), total (K, C): OUT. Returns (the fall of J, moves).
+    the cannot-links partner_span[i]:partner_span[i + 1]; partners beyond the rows stay where they
+    are. labels, sums_t (d, K), lengths_k (squared lengths of the sums), counts, number (K, C),
+    total (K, C): OUT. Returns (the fall of J, moves).
     """
     n_clusters = counts.shape[0]
     dots = np.empty(n_clusters)

@@ -269,9 +269,19 @@ class CenterModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowModel):
         """Name and number the clusters, leave their centres; the naming and the new labels."""
         warn_not_converged(run, self.max_iter, "raise max_iter, or scale the data")
         naming, labels = named(rows, run.labels, n_clusters, side)
-        warn_fewer_clusters(len(naming.order), n_clusters)
+        if len(naming.order) < n_clusters:
+            warn_fewer_clusters(len(naming.order), n_clusters, self._why_fewer(side, n_clusters))
         self._leave_centers(run.theta, naming)
         return naming, labels
+
+    def _why_fewer(self, side: SideInformation, n_clusters: int) -> str:
+        """Why clusters are empty: statements that hold leave too few groups, or rows are alike."""
+        n_groups = side.closure().n_groups
+        if self.contradictions == "raises" and n_groups < n_clusters:
+            return (
+                f"must-links and labels tie the rows to {n_groups} groups; ask for at most so many"
+            )
+        return "too many rows are alike"
 
     def _leave_centers(self, theta: Theta, naming: Naming) -> None:
         """The centres, in the order of the clusters and the columns of the user."""

@@ -105,8 +105,8 @@ class PCKMeans(SizedModel):
     -----
     With row weights v, J = 1/2 sum_i v_i |x_i - m_z(i)|² + the prices of all broken statements. A
     label counts v_i times. An iteration moves rows without pairs to their cheapest cluster all at
-    once, and rows with pairs one by one until none gains by moving. At the end no row gains by moving
-    even if the centres follow; pairs="closure" stops before that, as the paper does.
+    once, and rows with pairs one by one until none gains by moving. At the end no row gains by
+    moving even if the centres follow; pairs="closure" stops before that, as the paper does.
 
     References
     ----------
