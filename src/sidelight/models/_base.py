@@ -69,6 +69,8 @@ takes_sparse, on_dask, scales, repetition, contradictions, objective_sense
     metric: Any = None  # the parameter; models that learn a metric of their own do without
     _map: Learned | None = None
     _published: ClassVar[dict[str, Any]]
+    # n_init="auto": starts on small data, and the fewest on large data
+    _auto_starts: ClassVar[tuple[int, int]] = (10, 3)
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -88,7 +90,9 @@ takes_sparse, on_dask, scales, repetition, contradictions, objective_sense
     @classmethod
     def as_published(cls, **changes: Any) -> Self:
         """The model set up as in its paper, for experiments; ``changes`` are parameters."""
-        return cls(**{**cls._published, **changes})
+        follows_size = cls().get_params().get("n_init") == "auto"
+        starts = {"n_init": cls._auto_starts[0]} if follows_size else {}
+        return cls(**{**starts, **cls._published, **changes})
 
     def fit_predict(
         self, X: Any, y: Any = None, *, side: SideInformation | None = None, **fit_params: Any

@@ -6,6 +6,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from types import FrameType
 from typing import Any, Self, TypeVar
 
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from sidelight._validation import Interval, StrOptions
 from sidelight.blocks import Cluster, active_client, as_blocks, one_blas_thread, threads
 from sidelight.exceptions import DataError
 
@@ -68,9 +70,36 @@ def never() -> bool:
 # Starts
 
 
-def n_starts(model: Any) -> int:
-    """The number of starts: ``n_init``, or one where ``init`` gives it."""
-    return int(model.n_init) if isinstance(model.init, str) else 1
+STARTS = [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")]  # of n_init
+# Up to here "auto" searches as long as on small data; above it a start costs more than it brings.
+FULL_SEARCH_UP_TO = 10_000
+
+
+def budget(
+    asked: int | str, n_samples: int, *, full: int, least: int, up_to: int = FULL_SEARCH_UP_TO
+) -> int:
+    """A number of starts or generations: as asked or, for "auto", ``full`` of them up to a size.
+
+    Above it they become fewer in proportion to the rows, down to ``least``, so that the work of all
+    of them together stays the same.
+    """
+    if asked != "auto":
+        return int(asked)
+    return max(least, min(full, full * up_to // max(n_samples, 1)))
+
+
+def n_starts(model: Any, n_samples: int, *, settled: bool = False) -> int:
+    """The number of starts: ``n_init``, or one where ``init`` gives it.
+
+    settled : whether every cluster has labels to start from. On large data that is one start.
+    """
+    if not isinstance(model.init, str):
+        return 1
+    is_large = n_samples > FULL_SEARCH_UP_TO
+    if model.n_init == "auto" and model.init == "seeded" and settled and is_large:
+        return 1
+    full, least = model._auto_starts
+    return budget(model.n_init, n_samples, full=full, least=least)
 
 
 def best_of_starts(

@@ -71,7 +71,14 @@ from sidelight.models._bayesian.stochastic import StepSizes, run_stochastic
 from sidelight.models._bayesian.stream import Arrival, Stream, advance
 from sidelight.models._em import Start, soft
 from sidelight.models._emissions import EMISSIONS, Emission, make, of_components
-from sidelight.models._fitting import best_of_starts, is_model, never, warn_not_converged
+from sidelight.models._fitting import (
+    STARTS,
+    best_of_starts,
+    is_model,
+    n_starts,
+    never,
+    warn_not_converged,
+)
 from sidelight.models._metric import METRIC
 from sidelight.models._naming import clusters_for, name_clusters
 from sidelight.models._rows import RowMixture, named
@@ -139,9 +146,9 @@ class BayesianMixture(RowMixture):
         unknown), and a fitted BayesianMixture its components: a warm restart after a few more
         statements. Inside scikit-learn's searches, which clone, wrap the fitted model in
         `sklearn.frozen.FrozenEstimator`.
-    n_init : int, default=3
+    n_init : int or "auto", default="auto"
         The number of starts, of which the best by the bound is kept; a start that is given is tried
-        once.
+        once. "auto": 3, and fewer above 10,000 rows, down to 1.
     max_iter : int, default=500
         The limit on the iterations of one start.
     tol : float, default=1e-6
@@ -272,6 +279,7 @@ n_features)
         "An iteration takes n T d² (n T d if diagonal, nnz T for counts) for T components; memory "
         "grows with n."
     )
+    _auto_starts: ClassVar[tuple[int, int]] = (3, 1)
     _published: ClassVar[dict[str, Any]] = {
         "n_components": 10,
         "weights": "dirichlet",
@@ -294,7 +302,7 @@ n_features)
         "cannot_weight": [Interval(Real, 0, None, closed="left"), dict, None],
         "prior": [dict, list, StrOptions({"published"}), None],
         "init": [StrOptions({"seeded", "k-means"}), "array-like", HasMethods(["fit", "predict"])],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "n_init": STARTS,
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "batch_size": [Interval(Integral, 1, None, closed="left"), None],
@@ -318,7 +326,7 @@ n_features)
         cannot_weight: Any = None,
         prior: Any = None,
         init: Any = "seeded",
-        n_init: int = 3,
+        n_init: int | str = "auto",
         max_iter: int = 500,
         tol: float = 1e-6,
         batch_size: int | None = None,
@@ -450,7 +458,8 @@ n_features)
         rows = as_blocks(X)
         problem = self._problem(rows, side, seed, stream)
         rng = np.random.default_rng(seed)
-        starts = rng.spawn(self.n_init) if isinstance(self.init, str) else [rng]
+        n_tries = n_starts(self, rows.n_samples)
+        starts = rng.spawn(n_tries) if isinstance(self.init, str) else [rng]
         bare = type(self)(**self.get_params(deep=False))
         bare.n_components_ = self.n_components_
         best, emission = best_of_starts(

@@ -78,9 +78,9 @@ class ConsensusKMeans(CenterModel):
         Where to start. "seeded": the means of the labelled classes, with k-means++ for the
         remaining clusters. An array gives the cluster numbers of all rows (−1 is unknown), and a
         fitted model its clusters of them.
-    n_init : int, default=10
+    n_init : int or "auto", default="auto"
         The number of starts, of which the best by J is kept. A start in which nothing is random is
-        tried once.
+        tried once. "auto": 10, and fewer above 10,000 rows, down to 3.
     max_iter : int, default=300
         The limit on the iterations of one start.
     random_state : int, Generator or RandomState, optional
@@ -179,7 +179,7 @@ class ConsensusKMeans(CenterModel):
         side_weight: float = 100.0,
         metric: Any = None,
         init: Any = "seeded",
-        n_init: int = 10,
+        n_init: int | str = "auto",
         max_iter: int = 300,
         random_state: Any = None,
     ) -> None:

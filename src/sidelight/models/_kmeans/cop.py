@@ -45,8 +45,9 @@ class COPKMeans(SizedModel):
         means of the labelled classes; k-means++ for the remaining clusters. An array of shape
         (n_clusters, n_features) gives centres, one of shape (n_samples,) cluster numbers (−1 is
         unknown), and a fitted model its centres.
-    n_init : int, default=10
+    n_init : int or "auto", default="auto"
         The number of starts, of which the best by J is kept; a start that is given is tried once.
+        "auto": 10, and fewer above 10,000 rows, down to 3; there one if every cluster has a label.
     max_iter : int, default=300
         The limit on the iterations of one start.
     min_size, max_size : int or array of shape (n_clusters,), optional

@@ -34,6 +34,7 @@ from sidelight.models._centers import (
     sums_by_label,
 )
 from sidelight.models._fitting import (
+    STARTS,
     best_of_starts,
     given_labels,
     is_model,
@@ -126,7 +127,7 @@ class CenterModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowModel):
             "array-like",
             HasMethods(["fit", "predict"]),
         ],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "n_init": STARTS,
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "metric": METRIC,
         "random_state": RANDOM_STATE,
@@ -137,7 +138,7 @@ class CenterModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowModel):
         n_clusters: int | None = None,
         *,
         init: Any = "seeded",
-        n_init: int = 10,
+        n_init: int | str = "auto",
         max_iter: int = 300,
         metric: Any = None,
         random_state: Any = None,
@@ -221,7 +222,8 @@ class CenterModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowModel):
         # Seeds for all clusters leave nothing to chance.
         seeded = isinstance(plan.init, str) and plan.init == "seeded"
         sure = seeded and plan.seeds is plan.later and plan.seeds.n_centers == plan.n_clusters
-        n_tries = 1 if sure else n_starts(self)
+        settled = plan.seeds.n_centers == plan.n_clusters
+        n_tries = 1 if sure else n_starts(self, problem.rows.n_samples, settled=settled)
         starts = list(enumerate(np.random.default_rng(seed).spawn(n_tries)))
         return best_of_starts(
             self, run_start, problem, plan, starts,
@@ -305,7 +307,7 @@ class SizedModel(CenterModel):
         min_size: Any = None,
         max_size: Any = None,
         init: Any = "seeded",
-        n_init: int = 10,
+        n_init: int | str = "auto",
         max_iter: int = 300,
         metric: Any = None,
         random_state: Any = None,

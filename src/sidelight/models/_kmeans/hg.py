@@ -123,6 +123,7 @@ class HGMeans(CenterModel):
     _published: ClassVar[dict[str, Any]] = {"n_generations": 500, "patience": 50}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenterModel._parameter_constraints,
+        "n_init": [Interval(Integral, 1, None, closed="left")],
         "n_generations": [Interval(Integral, 0, None, closed="left")],
         "population_size": [Interval(Integral, 2, None, closed="left"), None],
         "patience": [Interval(Integral, 1, None, closed="left")],

@@ -59,8 +59,9 @@ class MPCKMeans(CenterModel):
         classes; k-means++ for the remaining clusters. An array of shape (n_clusters, n_features)
         gives centres, one of shape (n_samples,) cluster numbers (−1 is unknown), and a fitted model
         its centres.
-    n_init : int, default=10
+    n_init : int or "auto", default="auto"
         The number of starts, of which the best by J is kept; a start that is given is tried once.
+        "auto": 10, and fewer above 10,000 rows, down to 3; there one if every cluster has a label.
     max_iter : int, default=300
         The limit on the iterations of one start.
     metric : {"statements"} or StatementMetric, optional
@@ -134,7 +135,7 @@ class MPCKMeans(CenterModel):
         side_weight: float = 1.0,
         per_cluster: bool = False,
         init: Any = "seeded",
-        n_init: int = 10,
+        n_init: int | str = "auto",
         max_iter: int = 300,
         metric: Any = None,
         random_state: Any = None,

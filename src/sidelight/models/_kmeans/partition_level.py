@@ -73,8 +73,9 @@ class PartitionLevelKMeans(CenterModel):
         (−1 is unknown), and a fitted model its centres and class profiles: a warm restart after a
         few more statements. Inside scikit-learn's searches, which clone, wrap the fitted model in
         `sklearn.frozen.FrozenEstimator`.
-    n_init : int, default=10
+    n_init : int or "auto", default="auto"
         The number of starts, of which the best by J is kept; a start that is given is tried once.
+        "auto": 10, and fewer above 10,000 rows, down to 3; there one if every cluster has a label.
     max_iter : int, default=300
         The limit on the iterations of one start.
     metric : {"statements"} or StatementMetric, optional
@@ -171,7 +172,7 @@ class PartitionLevelKMeans(CenterModel):
         side_weight: float = 10.0,
         weight_units: str = "relative",
         init: Any = "seeded",
-        n_init: int = 10,
+        n_init: int | str = "auto",
         max_iter: int = 300,
         metric: Any = None,
         random_state: Any = None,
@@ -234,7 +235,9 @@ class PartitionLevelKMeans(CenterModel):
         problem = Problem(rows, weight, Impurity(said, self.side_weight * unit, links))
         smallest = 1e-14 * (deviation or 1.0)
         plan = _Plan(self.init, n_clusters, side, self.max_iter, smallest, self._map)
-        starts = list(enumerate(np.random.default_rng(seed).spawn(n_starts(self))))
+        settled = len(side.labelled_classes) >= n_clusters
+        n_tries = n_starts(self, rows.n_samples, settled=settled)
+        starts = list(enumerate(np.random.default_rng(seed).spawn(n_tries)))
         with one_blas_thread():
             best = best_of_starts(
                 self, _run_start, problem, plan, starts,

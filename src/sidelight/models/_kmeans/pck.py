@@ -67,8 +67,9 @@ class PCKMeans(SizedModel):
         groups, and the mean of all rows, moved a little at random, for the remaining clusters. An
         array of shape (n_clusters, n_features) gives centres, one of shape (n_samples,) cluster
         numbers (−1 is unknown), and a fitted model its centres.
-    n_init : int, default=10
+    n_init : int or "auto", default="auto"
         The number of starts, of which the best by J is kept; a start that is given is tried once.
+        "auto": 10, and fewer above 10,000 rows, down to 3; there one if every cluster has a label.
     max_iter : int, default=300
         The limit on the iterations of one start.
     min_size, max_size : int or array of shape (n_clusters,), optional
@@ -160,7 +161,7 @@ class PCKMeans(SizedModel):
         weight_units: str = "relative",
         pairs: str = "given",
         init: Any = "seeded",
-        n_init: int = 10,
+        n_init: int | str = "auto",
         max_iter: int = 300,
         min_size: Any = None,
         max_size: Any = None,

@@ -44,9 +44,10 @@ class SeededKMeans(CenterModel):
         more classes than clusters), with k-means++ for the remaining clusters. The others do
         without labels. An array of shape (n_clusters, n_features) gives centres, one of shape
         (n_samples,) cluster numbers (−1 is unknown), and a fitted model its centres.
-    n_init : int, default=10
+    n_init : int or "auto", default="auto"
         The number of starts, of which the best by J is kept. A start in which nothing is random,
-        because every cluster has a label or the start is given, is tried once.
+        because every cluster has a label or the start is given, is tried once. "auto": 10, and
+        fewer above 10,000 rows, down to 3.
     max_iter : int, default=300
         The limit on the iterations of one start.
     metric : {"statements"} or StatementMetric, optional
@@ -128,9 +129,10 @@ class ConstrainedKMeans(SizedModel):
         its mean, all distances together being shortest. An array of shape (n_clusters, n_features)
         gives centres, one of shape (n_samples,) cluster numbers (−1 is unknown), and a fitted model
         its centres.
-    n_init : int, default=10
+    n_init : int or "auto", default="auto"
         The number of starts, of which the best by J is kept. A start in which nothing is random,
-        because every cluster has a label or the start is given, is tried once.
+        because every cluster has a label or the start is given, is tried once. "auto": 10, and
+        fewer above 10,000 rows, down to 3.
     max_iter : int, default=300
         The limit on the iterations of one start.
     metric : {"statements"} or StatementMetric, optional

@@ -50,7 +50,7 @@ class VectorQuantiser(CenterModel):
         *,
         pairs: str = "given",
         init: Any = "seeded",
-        n_init: int = 10,
+        n_init: int | str = "auto",
         max_iter: int = 300,
         metric: Any = None,
         random_state: Any = None,
@@ -92,9 +92,9 @@ class CVQE(VectorQuantiser):
         Where to start. "seeded": the means of the labelled classes, with k-means++ for the
         remaining clusters. An array of shape (n_clusters, n_features) gives centres, one of shape
         (n_samples,) cluster numbers (−1 is unknown), and a fitted model its centres.
-    n_init : int, default=10
+    n_init : int or "auto", default="auto"
         The number of starts, of which the best by J is kept. A start in which nothing is random is
-        tried once.
+        tried once. "auto": 10, and fewer above 10,000 rows, down to 3.
     max_iter : int, default=300
         The limit on the iterations of one start.
     metric : {"statements"} or StatementMetric, optional
@@ -170,9 +170,9 @@ class LCVQE(VectorQuantiser):
         Where to start. "seeded": the means of the labelled classes, with k-means++ for the
         remaining clusters. An array of shape (n_clusters, n_features) gives centres, one of shape
         (n_samples,) cluster numbers (−1 is unknown), and a fitted model its centres.
-    n_init : int, default=10
+    n_init : int or "auto", default="auto"
         The number of starts, of which the best by J is kept. A start in which nothing is random is
-        tried once.
+        tried once. "auto": 10, and fewer above 10,000 rows, down to 3.
     max_iter : int, default=300
         The limit on the iterations of one start.
     metric : {"statements"} or StatementMetric, optional
@@ -233,7 +233,7 @@ class LCVQE(VectorQuantiser):
         pairs: str = "given",
         public_slip: bool = False,
         init: Any = "seeded",
-        n_init: int = 10,
+        n_init: int | str = "auto",
         max_iter: int = 300,
         metric: Any = None,
         random_state: Any = None,

@@ -385,7 +385,7 @@ class MarkovAggregation(SideClusterer):
 
     def _starts(self, X: Any, problem: "Problem", seed: int) -> list["Start"]:
         """Where the runs begin, and the random numbers of each."""
-        children = np.random.default_rng(seed).spawn(n_starts(self))
+        children = np.random.default_rng(seed).spawn(n_starts(self, X.shape[0]))
         if not isinstance(self.init, str):
             given = given_labels(self.init, X.shape[0], problem.n_clusters, X=self._from_metric(X))
             return [Start(child, given=given) for child in children]

@@ -36,6 +36,7 @@ from sidelight.blocks import BLOCK_ROWS, as_blocks, one_blas_thread
 from sidelight.exceptions import DataError
 from sidelight.models._centers import plus_plus
 from sidelight.models._fitting import (
+    STARTS,
     best_of_starts,
     given_labels,
     n_starts,
@@ -86,8 +87,9 @@ class CrossEntropyClustering(GaussianClusters):
     init : {"k-means++"}, array, or fitted model, default="k-means++"
         Where to start: nearest of the centres drawn by k-means++; cluster numbers of the rows (−1
         is unknown); or those that a model found.
-    n_init : int, default=10
-        The number of starts, of which the one of lowest E is kept.
+    n_init : int or "auto", default="auto"
+        The number of starts, of which the one of lowest E is kept. "auto": 10, and fewer above
+        10,000 rows, down to 3.
     max_iter : int, default=200
         The limit on the sweeps over all rows of one start.
     metric : {"statements"} or StatementMetric, optional
@@ -168,7 +170,7 @@ class CrossEntropyClustering(GaussianClusters):
         "merge": ["boolean"],
         "variance_prior": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "init": [StrOptions({"k-means++"}), "array-like", HasMethods(["fit", "predict"])],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "n_init": STARTS,
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "metric": METRIC,
         "random_state": RANDOM_STATE,
@@ -184,7 +186,7 @@ class CrossEntropyClustering(GaussianClusters):
         merge: bool = True,
         variance_prior: float | str = "auto",
         init: Any = "k-means++",
-        n_init: int = 10,
+        n_init: int | str = "auto",
         max_iter: int = 200,
         metric: Any = None,
         random_state: Any = None,
@@ -234,7 +236,7 @@ class CrossEntropyClustering(GaussianClusters):
             task = self._task(Z, side, floor)
             some = task if len(chosen) == len(Z) else self._task(Z[chosen], side[chosen], floor)
             found = best_of_starts(
-                self, run_start, None, (some, plan, seed), range(n_starts(self)),
+                self, run_start, None, (some, plan, seed), range(n_starts(self, len(chosen))),
                 cost=lambda found: found.history[-1], n_steps=self.max_iter,
             )  # fmt: skip
             if some is not task:

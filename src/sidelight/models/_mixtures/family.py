@@ -17,6 +17,7 @@ from sidelight.exceptions import DataError
 from sidelight.models._em import Expected, Start, Statistics, ascend, begin, expect, soft
 from sidelight.models._emissions import of_components
 from sidelight.models._fitting import (
+    STARTS,
     best_of_starts,
     given_labels,
     n_starts,
@@ -202,7 +203,7 @@ class HeldMixture(GaussianClusters):
             "array-like",
             HasMethods(["fit", "predict"]),
         ],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "n_init": STARTS,
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "metric": METRIC,
@@ -217,7 +218,7 @@ class HeldMixture(GaussianClusters):
         max_clusters: int = 10,
         variance_prior: float | str = "auto",
         init: Any = "seeded",
-        n_init: int = 10,
+        n_init: int | str = "auto",
         max_iter: int = 500,
         tol: float = 1e-5,
         metric: Any = None,
@@ -281,7 +282,7 @@ class HeldMixture(GaussianClusters):
                 return value if len(plan.candidates) > 1 else -run.objective
 
             run = best_of_starts(
-                self, run_start, Problem(rows), plan, self._starts(plan),
+                self, run_start, Problem(rows), plan, self._starts(plan, rows.n_samples),
                 cost=cost, n_steps=self.max_iter,
             )  # fmt: skip
         warn_not_converged(run, self.max_iter, "raise max_iter or tol")
@@ -320,12 +321,13 @@ class HeldMixture(GaussianClusters):
                 plan.candidates.append(candidate._replace(emission=floored))
         return plan
 
-    def _starts(self, plan: Plan) -> list[tuple[int, int]]:
+    def _starts(self, plan: Plan, n_samples: int) -> list[tuple[int, int]]:
         """(candidate, number of the start); where nothing is random there is one."""
         starts = []
         for place, (n_clusters, _, ties) in enumerate(plan.candidates):
             sure = n_clusters == 1 or (is_seeded(self.init) and n_given(ties) == n_clusters)
-            starts += [(place, number) for number in range(1 if sure else n_starts(self))]
+            n_tries = 1 if sure else n_starts(self, n_samples)
+            starts += [(place, number) for number in range(n_tries)]
         return starts
 
     def _publish_run(

@@ -33,6 +33,7 @@ from sidelight.blocks import Block, Blocks, CSRRows, RowEntries, as_blocks, one_
 from sidelight.models._centers import as_matrix, class_centers, plus_plus, spread, sums_by_label
 from sidelight.models._em import ascend
 from sidelight.models._fitting import (
+    STARTS,
     best_of_starts,
     given_labels,
     n_starts,
@@ -70,9 +71,9 @@ class PartialLabelFuzzyCMeans(ProbableRowModel):
         Where to start. "seeded": the means of the labelled classes, with k-means++ for the other
         clusters. An array gives cluster numbers of the rows (−1 is unknown), a model those that it
         found.
-    n_init : int, default=10
+    n_init : int or "auto", default="auto"
         The number of starts, of which the best is kept. A start in which nothing is random is
-        tried once.
+        tried once. "auto": 10, and fewer above 10,000 rows, down to 3.
     max_iter : int, default=300
         The limit on the iterations of one start.
     tol : float, default=1e-6
@@ -149,7 +150,7 @@ class PartialLabelFuzzyCMeans(ProbableRowModel):
             "array-like",
             HasMethods(["fit", "predict"]),
         ],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "n_init": STARTS,
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "metric": METRIC,
@@ -163,7 +164,7 @@ class PartialLabelFuzzyCMeans(ProbableRowModel):
         fuzzifier: float = 2.0,
         side_weight: float | None = None,
         init: Any = "seeded",
-        n_init: int = 10,
+        n_init: int | str = "auto",
         max_iter: int = 300,
         tol: float = 1e-6,
         metric: Any = None,
@@ -214,7 +215,8 @@ class PartialLabelFuzzyCMeans(ProbableRowModel):
             plan = Plan(init, n_clusters, seeds, self.max_iter, least_gain)
             seeded = isinstance(self.init, str) and self.init == "seeded"
             sure = n_clusters == 1 or (seeded and len(side.labelled_classes) == n_clusters)
-            starts = np.random.default_rng(seed).spawn(1 if sure else n_starts(self))
+            n_tries = 1 if sure else n_starts(self, rows.n_samples)
+            starts = np.random.default_rng(seed).spawn(n_tries)
             run = best_of_starts(
                 self, run_start, problem, plan, starts,
                 cost=lambda run: run.objective, n_steps=self.max_iter,

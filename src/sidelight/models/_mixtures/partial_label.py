@@ -48,9 +48,9 @@ class PartialLabelGaussianMixture(HeldMixture):
     init : {"seeded", "k-means++"}, array, or fitted model, default="seeded"
         Where to start. "seeded": the means of the labelled classes, k-means for other clusters.
         An array gives cluster numbers of the rows (−1 is unknown), a model those that it found.
-    n_init : int, default=10
+    n_init : int or "auto", default="auto"
         The number of starts, of which the best is kept. A start in which nothing is random is
-        tried once.
+        tried once. "auto": 10, and fewer above 10,000 rows, down to 3.
     max_iter : int, default=500
         The limit on the iterations of one start.
     tol : float, default=1e-5

@@ -1,0 +1,56 @@
+"""Starts and generations follow the size of the data, and small data keep the full search."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from sidelight.models import find_model, model_names
+from sidelight.models._fitting import FULL_SEARCH_UP_TO, budget, n_starts
+from sidelight.models._kmeans import partition_level
+
+
+def starts(n_samples, **changes):
+    model = SimpleNamespace(
+        **{"init": "seeded", "n_init": "auto", "_auto_starts": (10, 3)} | changes
+    )
+    return model, n_samples
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"), [(1, 10), (10_000, 10), (20_000, 5), (30_000, 3), (10**6, 3)]
+)
+def test_work_stays_the_same_above_a_size(rows, expected):
+    assert budget("auto", rows, full=10, least=3) == expected
+
+
+def test_a_number_is_taken_as_it_is():
+    assert budget(7, 10**6, full=10, least=3) == 7
+    assert n_starts(*starts(10**6, n_init=7), settled=True) == 7
+
+
+def test_one_start_is_enough_on_large_data_with_labels_for_every_cluster():
+    assert n_starts(*starts(FULL_SEARCH_UP_TO), settled=True) == 10
+    assert n_starts(*starts(FULL_SEARCH_UP_TO + 1), settled=True) == 1
+    assert n_starts(*starts(10**6, init="k-means++"), settled=True) == 3
+
+
+@pytest.mark.parametrize("labelled", [2, 3])
+def test_a_fit_makes_as_many_starts_as_it_should(labelled, monkeypatch):
+    n = FULL_SEARCH_UP_TO + 2_000
+    made, real = [], partition_level._run_start
+
+    def counted(*given):
+        made.append(given)
+        return real(*given)
+
+    monkeypatch.setattr(partition_level, "_run_start", counted)
+    X = np.random.default_rng(0).normal(size=(n, 1)) + 9.0 * (np.arange(n) % 3)[:, None]
+    y = np.where(np.arange(n) < labelled, np.arange(n) % 3, -1)
+    find_model("PartitionLevelKMeans")(3, random_state=0).fit(X, y)
+    assert len(made) == (1 if labelled == 3 else 8)
+
+
+def test_published_settings_do_not_follow_the_size():
+    for name in model_names():
+        assert find_model(name).as_published().get_params().get("n_init") != "auto", name
