@@ -16,6 +16,7 @@ SOURCE = Path(sidelight.__file__).parent
 BASE = {
     "exceptions",
     "_formulas",
+    "_html",
     "_memory",
     "_random",
     "_reading",

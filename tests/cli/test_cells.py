@@ -99,3 +99,18 @@ def test_a_column_that_stands_twice_is_refused(run, path):
     adata.write_h5ad(path)
     result = run("fit", path, *MODEL, "--clusters", 3, "--out", path.parent / "y.csv")
     assert "'X_pca1' names two columns" in str(result.exception)
+
+
+def test_the_page_names_genes_and_no_principal_components(run, path):
+    adata = anndata.read_h5ad(path)
+    counts = adata.X.copy()
+    counts[:20, 1] += 9
+    adata.X = sparse.csr_matrix(counts)
+    adata.var["feature_name"] = ["CD3E", "CD79A", "NKG7"]
+    adata.write_h5ad(path)
+    page = path.parent / "page.html"
+    fit(run, path, path.parent / "answer.csv", "--report", page)
+    html = page.read_text(encoding="utf-8")
+    assert "<b>CD79A</b>" in html
+    assert "Genes that are higher in the cluster" in html
+    assert "X_pca" not in html.split("What sets them apart")[1].split("What people said")[0]

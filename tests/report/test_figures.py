@@ -1,11 +1,17 @@
+import itertools
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import sparse
 
 from sidelight import SideInformation
 from sidelight.exceptions import DataError
 from sidelight.report import (
+    _colours,
     _figures,
+    align_clusters,
     new_figure,
     plot_annotators,
     plot_clusters,
@@ -106,11 +112,55 @@ def test_clusters_are_named_where_they_are(ax):
     ax.figure.canvas.draw()  # a dollar sign is no formula
 
 
+def oklab(colour):
+    """Ottosson's OKLab: two colours at a distance of .02 can just be told apart."""
+    parts = np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)]) / 255
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    lms = [
+        [0.4122214708, 0.5363325363, 0.0514459929],
+        [0.2119034982, 0.6806995451, 0.1073969566],
+        [0.0883024619, 0.2817188376, 0.6299787005],
+    ]
+    lab = [
+        [0.2104542553, 0.7936177850, -0.0040720468],
+        [1.9779984951, -2.4285922050, 0.4505937099],
+        [0.0259040371, 0.7827717662, -0.8086757660],
+    ]
+    return np.array(lab) @ np.cbrt(np.array(lms) @ linear)
+
+
+def test_twenty_four_colours_and_grey_can_be_told_apart():
+    places = np.array([oklab(colour) for colour in (*_colours.COLOURS, _colours.GREY)])
+    apart = np.linalg.norm(places[:, None] - places[None], axis=2)
+    assert len(places) == 25
+    assert apart[np.triu_indices(25, 1)].min() > 0.1
+    assert (places[:, 0] < 0.85).all()  # to be seen on white
+    assert (places[:, 0] > 0.4).all()  # and on a dark page
+
+
 def test_colours_and_shapes_differ_while_they_last():
-    assert len(set(_figures.COLOURS)) == len(_figures.COLOURS)
     assert len(set(_figures.MARKERS)) == len(_figures.MARKERS)
     grey = [sum(int(c[k : k + 2], 16) for k in (1, 3, 5)) for c in _figures.COLOURS[:4]]
     assert len(set(grey)) == 4
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=30))
+def test_aligned_clusters_are_the_same_clusters_and_share_most_rows(rows):
+    labels, reference = np.array(rows).T
+    reference = np.unique(reference, return_inverse=True)[1]
+    found = align_clusters(labels, reference)
+    pairs = set(zip(labels.tolist(), found.tolist(), strict=True))
+    assert len(pairs) == len(set(labels.tolist())) == len(set(found.tolist()))
+    own = np.unique(labels)
+    best = max(
+        sum(int(((labels == a) & (reference == b)).sum()) for a, b in zip(own, order, strict=False))
+        for order in itertools.permutations(range(5), len(own))
+    )
+    assert (found == reference).sum() == best
+
+
+def test_noise_stays_noise_when_clusters_are_aligned():
+    assert align_clusters([-1, 4, 4], [0, 1, 1]).tolist() == [-1, 1, 1]
 
 
 def test_the_result_draws_itself(told):

@@ -155,8 +155,9 @@ def test_the_quality_stands_at_the_top_of_the_page(tmp_path):
     summary = answer.write_page(tmp_path / "page.html", picture=None)
     assert summary["quality"] == answer.quality == answer.held_out.in_words()
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert page.count(answer.quality) == 1
-    assert page.index(answer.quality) < page.index("PartitionLevelKMeans put")
+    told = f"of {answer.held_out.n_statements} statements that were held back were right"
+    assert page.count(told) == 1
+    assert page.index(told) < page.index("PartitionLevelKMeans put")
     assert answer.in_words().startswith(answer.quality)
 
 

@@ -57,7 +57,8 @@ def demo(
     typer.echo(indented(verdict(y, side, weighing)))
 
     draw(out / "demo.png", X, side, alone.labels_, weighing)
-    evidence = Evidence.of(weighing, X, notes=["13 measurements of 178 wines, standardised."])
+    notes = ["13 measurements of 178 wines, standardised. Without statements: k-means."]
+    evidence = Evidence.of(weighing, X, notes=notes, before=alone.labels_)
     weighing.result_.report(
         out / "report.html", X, feature_names=wine.feature_names, evidence=evidence, overwrite=True
     )
@@ -130,7 +131,7 @@ def draw(
     """What was said, and the clusters without and with it, side by side."""
     import numpy as np
 
-    from sidelight.report import new_figure, plot_clusters, project
+    from sidelight.report import align_clusters, new_figure, plot_clusters, project
 
     plane = project(X)
     figure = new_figure(3)
@@ -139,7 +140,8 @@ def draw(
     plot_clusters(
         plane, side=side, broken=suspect, title="what people said (red: probably wrong)", ax=said
     )
-    plot_clusters(plane, before, title="k-means, nobody asked", ax=without)
+    aligned = align_clusters(before, after.labels_)  # one colour for a cluster in both pictures
+    plot_clusters(plane, aligned, title="k-means, nobody asked", ax=without)
     names = after.cluster_names_
     plot_clusters(plane, after.labels_, names=names, title="with their help", ax=with_it)
     figure.savefig(path, dpi=75)

@@ -1,6 +1,5 @@
 """Pictures of rows, clusters and statements; matplotlib is imported where it is used."""
 
-import io
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,14 +7,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from sidelight.exceptions import DataError
+from sidelight.report._colours import COLOURS
 from sidelight.side import SideInformation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours, safe for colour-blind readers; the shapes tell clusters apart in print.
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
+# The shapes tell clusters apart in print.
 MARKERS = "os^Dv<>Pp*"
 # Past this many rows points hide each other, and a sample of them shows the same picture.
 _MAX_POINTS = 20_000
@@ -88,7 +87,7 @@ def _map(X: NDArray[np.float64], method: str) -> NDArray[np.float64]:
 
 
 def check_pictures(method: str = "pca") -> None:
-    """Refuse to go on without the packages that pictures need, before the work and not after it.
+    """Refuse a plane that cannot be made, before the work and not after it.
 
     Parameters
     ----------
@@ -103,7 +102,6 @@ def check_pictures(method: str = "pca") -> None:
     sidelight.exceptions.DataError: method is 'map'; it is one of pca, tsne, umap.
     """
     _check_method(method)
-    check_matplotlib()
     if method == "umap":
         check_umap()
 
@@ -127,8 +125,7 @@ def check_matplotlib() -> None:
 
     if find_spec("matplotlib") is None:
         raise DataError(
-            "pictures need matplotlib: pip install matplotlib, or a report without them "
-            "(pictures=False, --no-pictures on the command line)."
+            "pictures need matplotlib: pip install matplotlib. The page of a report does without."
         )
 
 
@@ -164,13 +161,6 @@ def new_figure(n_pictures: int = 1, *, size: tuple[float, float] = (5.0, 4.5)) -
     figure = Figure(figsize=(size[0] * n_pictures, size[1]), layout="constrained")
     figure.subplots(1, n_pictures)
     return figure
-
-
-def as_png(figure: "Figure") -> bytes:
-    """A figure as the bytes of a PNG file."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=110)  # sharp on a phone, small in a mail
-    return buffer.getvalue()
 
 
 def plot_clusters(
@@ -262,7 +252,7 @@ def _draw_rows(ax: "Axes", plane: NDArray[Any], labels: NDArray[Any] | None, nam
         x, y = plane[shown].T
         ax.scatter(x, y, s=size, c="#999999", linewidths=0, rasterized=True)
         return
-    # Eight colours and ten shapes, both in turn: forty pairs, and in print ten shapes.
+    # Colours and ten shapes, both in turn: 120 pairs, and in print ten shapes.
     for cluster in np.unique(labels[shown]):
         x, y = plane[shown[labels[shown] == cluster]].T
         if cluster < 0:

@@ -1,51 +1,33 @@
-"""One HTML page that shows a result: no script, no request, every value escaped.
+"""One HTML page that shows a result: no request, every value escaped, one script of our own.
 
-Small functions give pieces of HTML. A piece is made of texts by `_tag`, which escapes them; what is
-HTML already is a `_Html`, and nothing else goes in unescaped.
+The page is complete without the script, which only lets one point at rows. It is named by its hash
+in the policy of the page, so that nothing else can run, whatever the data says.
 """
 
 import base64
+import hashlib
 from collections.abc import Iterable, Sequence
-from html import escape
+from functools import cache
+from importlib.resources import files
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sidelight._html import Html, join, safe, tag, whole
 from sidelight._writing import refuse_existing, replacing
-from sidelight.report._charts import plot_annotators, plot_confusion, plot_history, plot_profiles
-from sidelight.report._figures import as_png, check_matplotlib, new_figure, plot_clusters, project
-from sidelight.report._summary import Evidence, summarize
+from sidelight.report._colours import COLOURS, align_clusters
+from sidelight.report._figures import project
+from sidelight.report._map import Drawn, draw_map
+from sidelight.report._summary import Evidence, is_suspect, summarize
 from sidelight.results import ClusterResult
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-# Tables and pictures of clusters stop here, with the largest ones.
+# Tables and cards of clusters stop here, with the largest ones.
 _MAX_CLUSTERS = 50
-# Nothing may be loaded and nothing may run, whatever the data says.
-_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
-_STYLE = """
-:root { color-scheme: light; }
-body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff; margin: 0 auto;
-  max-width: 60rem; padding: 1rem; }
-h1 { font-size: 1.6rem; line-height: 1.2; } h2 { font-size: 1.2rem; margin-top: 2.2rem;
-  border-bottom: 1px solid #bbb; } h3 { font-size: 1rem; margin-bottom: .2rem; }
-.wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .92rem; }
-th, td { text-align: left; vertical-align: top; padding: .25rem .7rem .25rem 0;
-  border-bottom: 1px solid #ddd; } td.n, th.n { text-align: right; white-space: nowrap; }
-figure { margin: 1rem 0; } img { max-width: 100%; height: auto; }
-figcaption, .small { color: #555; font-size: .88rem; }
-.facts { display: flex; flex-wrap: wrap; gap: .5rem 2rem; padding: 0; margin: 1rem 0; }
-.facts li { list-style: none; } .facts b { display: block; font-size: 1.5rem; line-height: 1.2; }
-code, pre { font-family: ui-monospace, monospace; font-size: .88rem; }
-pre { background: #f4f4f4; padding: .6rem; overflow-x: auto; white-space: pre-wrap;
-  overflow-wrap: anywhere; }
-li, p { overflow-wrap: anywhere; } td { overflow-wrap: break-word; } .long { min-width: 15rem; }
-@media print { h2 { break-after: avoid; } figure, tr { break-inside: avoid; } }
-"""
+_HEAT_CLUSTERS, _HEAT_COLUMNS = 12, 12
+_FIXED = "\N{NO-BREAK SPACE}"  # no line ends between a number and its sign
 
 
 def write_report(
@@ -81,7 +63,7 @@ def write_report(
     title : str
         What stands at the top.
     pictures : bool
-        Whether to draw.
+        Whether to draw the rows in a plane, and the objective.
     limit : int
         How many suspect statements and conflicts to list.
     overwrite : bool
@@ -106,55 +88,43 @@ def write_report(
     """
     path = Path(path)
     refuse_existing(path, overwrite=overwrite)
-    if pictures:
-        check_matplotlib()
     evidence = Evidence() if evidence is None else evidence
     summary = summarize(result, X, feature_names=feature_names, evidence=evidence, limit=limit)
-    drawn: dict[str, _Html] = {}
-    if pictures:
-        if plane is None and X is not None:
-            plane = project(X)
-        drawn = _draw(result, summary, evidence, plane)
-    page = _page(title, summary, drawn)
+    drawn = None
+    if pictures and (plane is not None or X is not None):
+        before = None
+        if evidence.before is not None:
+            before = align_clusters(evidence.before, result.labels)
+        plane = project(X) if plane is None else np.asarray(plane)
+        drawn = draw_map(result, plane, doubtful=is_suspect(result), before=before)
+    page = _page(title, summary, drawn, pictures=pictures)
     with replacing(path, overwrite=overwrite) as temporary:
-        temporary.write_text(page, encoding="utf-8")
+        temporary.write_bytes(page.encode("utf-8", "replace"))
     return summary
 
 
-class _Html(str):
-    """A text that is HTML already."""
+# Pieces
 
 
-def _safe(content: Any) -> str:
-    return content if isinstance(content, _Html) else escape(str(content))
-
-
-def _tag(name: str, *content: Any, **attributes: str) -> _Html:
-    told = "".join(f' {key.strip("_")}="{escape(value)}"' for key, value in attributes.items())
-    return _Html(f"<{name}{told}>{''.join(map(_safe, content))}</{name}>")
-
-
-def _join(parts: Iterable[Any], between: str = "\n") -> _Html:
-    return _Html(between.join(map(_safe, parts)))
-
-
-def _table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> _Html:
-    """A table; numbers stand to the right."""
-    rows = [list(row) for row in rows]
-
-    def column_class(k: int) -> dict[str, str]:
-        if all(_is_figure(row[k]) for row in rows):
-            return {"class_": "n"}
-        # On a phone the table scrolls rather than squeeze sentences into one word per line.
-        return {"class_": "long"} if any(len(str(row[k])) > 30 for row in rows) else {}
-
-    classes = [column_class(k) for k in range(len(header))]
-    head = _tag("tr", *(_tag("th", v, **how) for v, how in zip(header, classes, strict=True)))
+def _table(header: Sequence[str], rows: Iterable[Sequence[Any]], *, stack: bool = True) -> Html:
+    """A table; numbers stand to the right. On a phone each row becomes a block of lines."""
+    cells = [list(row) for row in rows]
+    numeric = [all(_is_figure(row[k]) for row in cells) for k in range(len(header))]
+    how = [{"class_": "n"} if is_number else {} for is_number in numeric]
+    head = tag("tr", *(tag("th", v, **c) for v, c in zip(header, how, strict=True)))
     body = [
-        _tag("tr", *(_tag("td", _told(v), **how) for v, how in zip(row, classes, strict=True)))
-        for row in rows
+        tag(
+            "tr",
+            *(
+                tag("td", _told(v), data_label=h, **c)
+                for v, h, c in zip(row, header, how, strict=True)
+            ),
+        )
+        for row in cells
     ]
-    return _tag("div", _tag("table", head, *body), class_="wide")
+    return tag(
+        "table", tag("thead", head), tag("tbody", *body), class_="stack" if stack else "plain"
+    )
 
 
 def _told(value: Any) -> Any:
@@ -163,136 +133,138 @@ def _told(value: Any) -> Any:
 
 def _is_figure(value: Any) -> bool:
     """Whether a cell is a number, in words too: 1,024 or 12 %, or a dash for none."""
-    return str(value).strip("+−–-0123456789., %e>") == ""
+    return not isinstance(value, Html) and str(value).strip(f"+−–-0123456789., %e>{_FIXED}") == ""
 
 
-def _list(items: Iterable[Any]) -> _Html:
-    return _tag("ul", *(_tag("li", item) for item in items))
+def _list(items: Iterable[Any]) -> Html:
+    return tag("ul", *(tag("li", item) for item in items))
 
 
 def _percent(share: float | None) -> str:
     if share is None:
         return "–"
-    return "> 99 %" if 0.995 <= share < 1 else f"{100 * share:.0f} %"
+    number = "> 99" if 0.995 <= share < 1 else f"{100 * share:.0f}"
+    return f"{number} %".replace(" ", _FIXED)
 
 
 def _figure_number(value: float) -> str:
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
-# The pictures
+def _count(n: int, one: str, many: str | None = None) -> str:
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
-def _draw(
-    result: ClusterResult, summary: dict[str, Any], evidence: Evidence, plane: NDArray[Any] | None
-) -> dict[str, _Html]:
-    drawn = {}
-    names = [cluster["name"] for cluster in summary["clusters"]]
-    if plane is not None:
-        ax = new_figure(size=(8.0, 6.5)).axes[0]
-        broken = np.flatnonzero(result.violated)
-        plot_clusters(plane, result.labels, side=result.side, broken=broken, names=names, ax=ax)
-        drawn["clusters"] = _image(ax, "The rows in a plane, with clusters and statements.")
-    if len(summary["history"]) > 1:
-        ax = plot_history(summary["history"])
-        drawn["history"] = _image(ax, "The objective after each iteration of the best run.")
-    if summary["columns"] and summary["n_clusters"] > 1:
-        caption = (
-            "How far a cluster's mean lies from that of all other rows, in standard deviations of "
-            "the column."
-        )
-        drawn["profiles"] = _image(plot_profiles(summary["clusters"][:20]), caption)
-    people = sorted(summary["kept"]["by_annotator"], key=lambda row: -row["n"])[:30]
-    if len(people) > 1:
-        drawn["annotators"] = _image(_draw_people(people), _people_caption(people))
-    if summary["truth"] is not None and summary["n_clusters"] <= _MAX_CLUSTERS:
-        ax = plot_confusion(evidence.truth, result.labels, names=names)
-        drawn["truth"] = _image(ax, "Rows of each given class in each cluster.")
-    return drawn
+def _colour(cluster: dict[str, Any]) -> str:
+    return f"--k:var(--c{cluster['colour']})" if cluster["colour"] >= 0 else "--k:var(--grey)"
 
 
-def _draw_people(people: list[dict[str, Any]]) -> "Axes":
-    kept = [row["kept"] for row in people]
-    counts = [row["kept"] + row["broken"] for row in people]
-    given = [np.nan if row["accuracy"] is None else row["accuracy"] for row in people]
-    accuracy = None if np.isnan(given).all() else given
-    return plot_annotators([row["annotator"] for row in people], kept, counts, accuracy=accuracy)
-
-
-def _people_caption(people: list[dict[str, Any]]) -> str:
-    text = "Share of each annotator's statements that the answer keeps, with a 95 % interval."
-    if any(row["accuracy"] is not None for row in people):
-        text += " Diamonds: the accuracy that the model estimates."
-    return text
-
-
-def _image(ax: "Axes", caption: str) -> _Html:
-    figure = ax.figure
-    data = base64.b64encode(as_png(figure)).decode("ascii")  # type: ignore[arg-type]
-    image = _Html(f'<img alt="{escape(caption)}" src="data:image/png;base64,{data}">')
-    return _tag("figure", image, _tag("figcaption", caption))
+def _named(cluster: dict[str, Any]) -> Html:
+    return join([tag("span", class_="swatch", style=_colour(cluster)), cluster["name"]], "")
 
 
 # The page, section by section
 
 
-def _page(title: str, summary: dict[str, Any], drawn: dict[str, _Html]) -> str:
+@cache
+def _asset(name: str) -> str:
+    return files("sidelight.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _page(title: str, summary: dict[str, Any], drawn: Drawn | None, *, pictures: bool) -> str:
     sections = [
         _opening(title, summary),
         _clusters_section(summary, drawn),
-        _statements_section(summary, drawn),
+        _statements_section(summary),
         _suspects_section(summary),
         _conflicts_section(summary),
-        _truth_section(summary, drawn),
+        _truth_section(summary),
         _stability_section(summary),
-        _origin_section(summary, drawn),
+        _origin_section(summary, pictures=pictures),
     ]
-    head = _Html(
+    palette = "".join(f"--c{k}:{colour};" for k, colour in enumerate(COLOURS))
+    style = f":root{{{palette}}}\n{_asset('page.css')}"
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    script = Html("")
+    if drawn is not None:
+        code = _asset("page.js")
+        digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode("ascii")
+        policy += f"; script-src 'sha256-{digest}'"
+        script = join([drawn.data, Html(f"<script>{code}</script>")])
+    head = (
         '<meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}">'
+        f'<meta http-equiv="Content-Security-Policy" content="{safe(policy)}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{_STYLE}</style>"
+        f"<title>{safe(title)}</title><style>{style}</style>"
     )
-    body = _tag("body", _tag("main", _join(section for section in sections if section)))
+    body = tag("body", tag("main", join(part for part in sections if part)), script)
     return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n{body}\n</html>\n'
 
 
-def _opening(title: str, summary: dict[str, Any]) -> _Html:
+def _opening(title: str, summary: dict[str, Any]) -> Html:
     kept = summary["kept"]
     facts = [
         (f"{summary['n_rows']:,}", "rows"),
         (f"{len(summary['columns']):,}", "columns") if summary["columns"] else None,
         (f"{summary['n_clusters']:,}", "clusters"),
-        (f"{kept['n']:,}", "statements"),
+        (f"{kept['n']:,}", "statements") if kept["n"] else None,
         (f"{kept['broken']:,}", "of them broken") if kept["n"] else None,
     ]
-    shown = [_tag("li", _tag("b", number), what) for number, what in filter(None, facts)]
-    done = f"{summary['model']} put {summary['n_rows']:,} rows into {summary['n_clusters']:,} "
-    done += "clusters" if summary["n_clusters"] != 1 else "cluster"
-    said = f", with the help of {kept['n']:,} statements" if kept["n"] else ", without any help"
-    quality = summary["quality"]
-    others = [note for note in summary["notes"] if note != quality]
-    notes = _list(others) if others else ""
-    judged = _tag("p", _tag("b", quality)) if quality else ""
-    facts_list = _tag("ul", *shown, class_="facts")
-    return _join([_tag("h1", title), judged, _tag("p", f"{done}{said}."), facts_list, notes])
+    shown = [tag("li", tag("b", number), what) for number, what in filter(None, facts)]
+    done = f"{summary['model']} put {_count(summary['n_rows'], 'row')} into "
+    done += _count(summary["n_clusters"], "cluster")
+    said = f", with the help of {_count(kept['n'], 'statement')}" if kept["n"] else ", without help"
+    others = [note for note in summary["notes"] if note != summary["quality"]]
+    notes = Html("")
+    if others:
+        notes = tag("details", tag("summary", "Notes"), _list(others), open="")
+    parts = [tag("h1", title), _quality(summary), tag("p", f"{done}{said}.", class_="lead")]
+    return tag("header", *parts, tag("ul", *shown, class_="facts"), notes)
+
+
+def _quality(summary: dict[str, Any]) -> Html:
+    """How good it is, first of all, and what the figure means."""
+    found = summary["held_out"]
+    if found is None:
+        return tag("p", summary["quality"], class_="panel") if summary["quality"] else Html("")
+    error = found["standard_error"]
+    give = "" if error is None else f" (± {100 * error:.0f} points)"
+    told = f"of {_count(found['n_statements'], 'statement')} that were held back were right{give}. "
+    told += f"By chance it would be {_percent(found['chance'])}."
+    if found["ceiling"] is not None:
+        told += f" The annotators themselves are right in about {_percent(found['ceiling'])}."
+    meaning = (
+        f"The model was fitted {found['n_folds']} times, each time without a part of the "
+        "statements; these then judged the clusters. So the figure says how well the clusters "
+        "fit what people know about rows that the model was told nothing about. A wrong statement "
+        "counts against them too. By chance: as often a grouping would be right that has clusters "
+        "of these sizes and knows nothing."
+    )
+    return tag(
+        "section",
+        tag("b", _percent(found["share_right"])),
+        tag("p", told),
+        tag("p", meaning, class_="small"),
+        class_="panel quality",
+    )
 
 
 # What the columns of the table of clusters are called, and what they mean.
 _OPTIONAL = (
-    ("confidence", "mean confidence"),
-    ("membership", "mean membership"),
-    ("stability", "stability over seeds"),
+    ("confidence", "confidence"),
+    ("membership", "membership"),
+    ("stability", "stability"),
 )
 _MEANING = {
     "confidence": "Confidence: how often the name of the cluster is right, judged by statements "
-    "that were held back.",
+    "that were held back; the mean over its rows.",
     "membership": "Membership: the model's own probability of the cluster. It says how clearly the "
     "model tells clusters apart, not how often their names are right.",
+    "stability": "Stability: how much of the cluster is found again with other seeds.",
 }
 
 
-def _clusters_section(summary: dict[str, Any], drawn: dict[str, _Html]) -> _Html:
+def _clusters_section(summary: dict[str, Any], drawn: Drawn | None) -> Html:
     # The largest ones, in their own order: a page with thousands is no page.
     by_size = sorted(summary["clusters"], key=lambda cluster: -cluster["size"])[:_MAX_CLUSTERS]
     clusters = sorted(by_size, key=lambda cluster: cluster["number"])
@@ -302,80 +274,194 @@ def _clusters_section(summary: dict[str, Any], drawn: dict[str, _Html]) -> _Html
         for key, name in _OPTIONAL
         if any(cluster[key] is not None for cluster in clusters)
     ]
-    header = ["cluster", "rows", "share", *(name for _, name in optional)]
-    rows = [
-        [
-            cluster["name"],
-            f"{cluster['size']:,}",
-            _percent(cluster["share"]),
-            *(_percent(cluster[key]) for key, _ in optional),
-        ]
-        for cluster in clusters
-    ]
-    parts: list[Any] = [_tag("h2", "The clusters"), drawn.get("clusters", ""), _table(header, rows)]
-    parts += [_tag("p", _MEANING[key], class_="small") for key, _ in optional if key in _MEANING]
+    notes = [_MEANING[key] for key, _ in optional]
+    n_grey = sum(cluster["colour"] < 0 for cluster in summary["clusters"])
+    if n_grey:
+        notes.append(
+            f"The {len(COLOURS)} largest clusters have colours of their own; the other {n_grey:,} "
+            "are grey."
+        )
     if n_hidden:
-        parts.append(_tag("p", f"And {n_hidden:,} smaller ones.", class_="small"))
-    if summary["columns"] and summary["n_clusters"] > 1:
-        note = "The mean inside against the mean of all other rows, where they differ most."
-        told = [_join([_tag("b", c["name"]), ": ", _apart(c["profile"])], "") for c in clusters]
-        parts += [_tag("h3", "What sets them apart"), _tag("p", note, class_="small"), _list(told)]
-        parts.append(drawn.get("profiles", ""))
-    parts += _texts(clusters)
-    return _join(parts)
+        notes.append(f"And {n_hidden:,} smaller ones.")
+    table = tag("div", _legend(clusters, optional), class_="tall")
+    shown = table if drawn is None else _map(summary, drawn, table)
+    parts = [tag("h2", "The clusters"), shown, *(tag("p", n, class_="small") for n in notes)]
+    parts += _apart(summary, clusters)
+    return join(parts)
 
 
-def _texts(clusters: list[dict[str, Any]]) -> list[_Html]:
-    """Words and typical sentences of each cluster, where rows have texts."""
-    told = [
-        _join(
-            [_tag("b", cluster["name"]), ": ", ", ".join(text["words"]), _list(text["sentences"])]
+def _legend(clusters: list[dict[str, Any]], optional: list[tuple[str, str]]) -> Html:
+    # What a phone, or a map beside it, leaves no room for is marked: it stands on the cards.
+    how = {key: "n extra" if key in ("membership", "stability") else "n" for key, _ in optional}
+    head = [tag("th", "cluster"), tag("th", "rows", class_="n"), tag("th", "share", class_="n")]
+    head += [tag("th", name, class_=how[key]) for key, name in optional]
+    rows = [
+        tag(
+            "tr",
+            tag("td", _named(cluster)),
+            tag("td", f"{cluster['size']:,}", class_="n"),
+            tag("td", _percent(cluster["share"]), class_="n"),
+            *(tag("td", _percent(cluster[key]), class_=how[key]) for key, _ in optional),
+            data_k=str(cluster["number"]),
         )
         for cluster in clusters
-        for text in cluster["texts"]
-        if text["words"] or text["sentences"]
     ]
-    if not told:
+    return tag("table", tag("thead", tag("tr", *head)), tag("tbody", *rows), class_="legend")
+
+
+def _map(summary: dict[str, Any], drawn: Drawn, legend: Html) -> Html:
+    controls = []
+    if drawn.people or drawn.n_doubtful:
+        options = [tag("option", "nobody", value="")]
+        if drawn.n_doubtful:
+            told = f"all, the {drawn.n_doubtful:,} doubtful ones"
+            options.append(tag("option", told, value="doubt"))
+        options += [tag("option", name, value=f"@{name}") for name in drawn.people]
+        controls.append(tag("label", "Statements of ", tag("select", *options)))
+    if summary["before"] is not None:
+        for value, text in (("now", "with statements"), ("before", "without")):
+            checked = ' checked=""' if value == "now" else ""
+            radio = Html(f'<input type="radio" name="when" value="{value}"{checked}>')
+            controls.append(tag("label", radio, f" {text}"))
+    caption = "Point at a row to see its name and what was said about it"
+    if drawn.people or drawn.n_doubtful:
+        caption += ": lines go to rows that belong together, dashed ones to rows that do not, "
+        caption += "rings are labels, red is doubtful"
+    if drawn.n_shown < summary["n_rows"]:
+        caption += f"; {drawn.n_shown:,} of {summary['n_rows']:,} rows are drawn"
+    figure = tag(
+        "figure",
+        tag("div", *controls, class_="controls", hidden="") if controls else "",
+        drawn.svg,
+        tag("figcaption", f"{caption}.", _moved(summary)),
+    )
+    return tag("div", figure, legend, class_="map")
+
+
+def _moved(summary: dict[str, Any]) -> str:
+    before = summary["before"]
+    if before is None:
+        return ""
+    share = before["n_moved"] / max(summary["n_rows"], 1)
+    return (
+        f" The statements have moved {_count(before['n_moved'], 'row')} ({_percent(share)}) to "
+        f"another cluster; without them there are {before['n_clusters']:,} clusters."
+    )
+
+
+def _apart(summary: dict[str, Any], clusters: list[dict[str, Any]]) -> list[Html]:
+    """What sets the clusters apart: a card for each, and a table of all."""
+    of_genes = any(cluster["markers"] for cluster in clusters)
+    of_columns = bool(summary["columns"]) and summary["n_clusters"] > 1 and not of_genes
+    of_texts = any(text["words"] or text["sentences"] for c in clusters for text in c["texts"])
+    if not (of_genes or of_columns or of_texts):
         return []
-    note = "Words that are more common here than elsewhere, and texts nearest to the middle."
-    return [_tag("h3", "What their texts say"), _tag("p", note, class_="small"), _list(told)]
+    notes = []
+    if of_genes:
+        notes.append(
+            "Genes that are higher in the cluster than in all other cells, by a rank test: the "
+            "shares of cells that have them, inside and outside."
+        )
+    if of_columns:
+        notes.append(
+            "The mean inside beside the mean of all other rows, where they differ most; bars are "
+            "in standard deviations of the column."
+        )
+    if of_texts:
+        notes.append("Words that are more common here than elsewhere, and typical texts.")
+    reach = max((abs(e["difference"]) for c in clusters for e in c["profile"][:4]), default=1.0)
+    cards = [_card(cluster, reach, of_columns=of_columns) for cluster in clusters]
+    parts = [tag("h2", "What sets them apart"), tag("p", " ".join(notes), class_="small")]
+    parts.append(tag("div", *cards, class_="cards"))
+    if of_columns:
+        parts.append(_heat_of_profiles(clusters))
+    return parts
 
 
-def _apart(profile: list[dict[str, Any]]) -> str:
-    """The three columns that differ most, in the data's own units."""
-    told = [
-        f"{entry['column']} {_figure_number(entry['mean'])} "
-        f"against {_figure_number(entry['others'])} ({entry['difference']:+.1f} sd)"
-        for entry in profile[:3]
-        if abs(entry["difference"]) >= 0.2  # less is called no effect
-    ]
-    return "; ".join(told) or "nothing much"
+def _card(cluster: dict[str, Any], reach: float, *, of_columns: bool) -> Html:
+    told = f"{_count(cluster['size'], 'row')}, {_percent(cluster['share'])}"
+    for key, name in _OPTIONAL:
+        if cluster[key] is not None:
+            told += f" · {name} {_percent(cluster[key])}"
+    parts: list[Any] = [tag("h3", cluster["name"]), tag("p", told)]
+    if cluster["markers"]:
+        genes = [
+            join(
+                [
+                    tag("b", gene["feature"]),
+                    f" {_percent(gene['inside'])} inside, {_percent(gene['outside'])} outside",
+                ],
+                "",
+            )
+            for gene in cluster["markers"]
+        ]
+        parts.append(_list(genes))
+    if of_columns:
+        # Less than a fifth of a standard deviation is called no effect.
+        entries = [e for e in cluster["profile"][:4] if abs(e["difference"]) >= 0.2]
+        parts.append(tag("ul", *(_lean(entry, reach) for entry in entries)))
+        if not entries:
+            parts.append(tag("p", "Nothing much."))
+    for text in cluster["texts"]:
+        if text["words"]:
+            parts.append(tag("p", tag("b", ", ".join(text["words"]))))
+        parts += [tag("blockquote", sentence) for sentence in text["sentences"]]
+    return tag("article", *parts, class_="card", style=_colour(cluster))
 
 
-def _statements_section(summary: dict[str, Any], drawn: dict[str, _Html]) -> _Html:
+def _lean(entry: dict[str, Any], reach: float) -> Html:
+    """A column with a bar to the right or to the left of the middle."""
+    difference = entry["difference"]
+    half = 50 * min(abs(difference) / max(reach, 1e-9), 1)
+    start, side = (50.0, "var(--up)") if difference > 0 else (50 - half, "var(--down)")
+    bar = tag("i", style=f"--x:{start:.0f}%;--w:{half:.0f}%;--side:{side}")
+    means = f"{_figure_number(entry['mean'])}, others {_figure_number(entry['others'])}"
+    small = tag("small", f"{means} ({difference:+.1f} sd)")
+    return tag(
+        "li", tag("span", entry["column"]), tag("span", bar, class_="lean"), small, class_="profile"
+    )
+
+
+def _heat_of_profiles(clusters: list[dict[str, Any]]) -> Html:
+    """Columns by clusters: differences in standard deviations, for the columns that differ most."""
+    largest = sorted(clusters, key=lambda cluster: -cluster["size"])[:_HEAT_CLUSTERS]
+    shown = sorted(largest, key=lambda cluster: cluster["number"])
+    of = [{entry["column"]: entry["difference"] for entry in c["profile"]} for c in shown]
+    most = {column: max(abs(cluster[column]) for cluster in of) for column in of[0]}
+    columns = sorted(most, key=lambda column: -most[column])[:_HEAT_COLUMNS]
+    reach = max([most[column] for column in columns], default=1.0) or 1.0
+
+    def cell(value: float) -> Html:
+        side = "var(--up)" if value > 0 else "var(--down)"
+        style = f"--v:{abs(value) / reach:.2f};--side:{side}"
+        return tag("td", f"{round(value, 1) + 0.0:+.1f}", style=style)
+
+    head = tag("tr", tag("th", ""), *(tag("th", _named(cluster)) for cluster in shown))
+    body = [tag("tr", tag("th", c), *(cell(cluster[c]) for cluster in of)) for c in columns]
+    title = "All of it beside each other"
+    if len(clusters) > len(shown):
+        title += f", for the {len(shown)} largest clusters"
+    note = "Differences of means in standard deviations of the column."
+    table = tag("table", tag("thead", head), tag("tbody", *body), class_="heat")
+    return tag("div", tag("h3", title), tag("p", note, class_="small"), table, class_="wide")
+
+
+def _statements_section(summary: dict[str, Any]) -> Html:
     side, kept = summary["side"], summary["kept"]
-    title = _tag("h2", "What people said")
+    title = tag("h2", "What people said")
     if not kept["n"]:
-        return _join([title, _tag("p", "Nobody said anything about these rows.")])
+        return join([title, tag("p", "Nobody said anything about these rows.")])
     by_kind = [[row["kind"], row["n"], row["kept"], row["broken"]] for row in kept["by_kind"]]
     parts: list[Any] = [
         title,
-        _tag(
+        tag(
             "p",
             f"{kept['n']:,} statements about {side['n_rows_spoken_of']:,} of the "
             f"{side['n_rows']:,} rows. “Broken” are those that the clusters do not keep.",
         ),
-        _table(["kind", "statements", "kept", "broken"], by_kind),
+        _table(["kind", "statements", "kept", "broken"], by_kind, stack=False),
+        *_people(kept["by_annotator"]),
     ]
-    people = kept["by_annotator"]
-    if len(people) > 1 or people[0]["accuracy"] is not None:
-        accuracy = any(row["accuracy"] is not None for row in people)
-        header = ["annotator", "statements", "kept", "broken"]
-        rows = [[row["annotator"], row["n"], row["kept"], row["broken"]] for row in people]
-        if accuracy:
-            header.append("estimated accuracy")
-            rows = [[*row, _percent(p["accuracy"])] for row, p in zip(rows, people, strict=True)]
-        parts += [_tag("h3", "By annotator"), _table(header, rows), drawn.get("annotators", "")]
     if side["disagreements"]:
         told = [
             [
@@ -387,23 +473,52 @@ def _statements_section(summary: dict[str, Any], drawn: dict[str, _Html]) -> _Ht
             for d in side["disagreements"]
         ]
         header = ["annotators", "both judged", "differ on", "for example"]
-        parts += [_tag("h3", "Where annotators disagree"), _table(header, told)]
-    return _join(parts)
+        parts += [tag("h3", "Where annotators disagree"), _table(header, told)]
+    return join(parts)
 
 
-def _suspects_section(summary: dict[str, Any]) -> _Html:
+def _people(people: list[dict[str, Any]]) -> list[Html]:
+    """Who said how much, and how much of it the clusters keep."""
+    if len(people) < 2 and people[0]["accuracy"] is None:
+        return []
+    with_accuracy = any(row["accuracy"] is not None for row in people)
+    header = ["annotator", "statements", "broken", "kept, with a 95 % interval"]
+    header += ["estimated accuracy"] if with_accuracy else []
+    rows = []
+    for row in sorted(people, key=lambda row: -row["n"])[:_MAX_CLUSTERS]:
+        told = row["kept"] + row["broken"]
+        share = row["kept"] / told if told else 0.0
+        low, high = _interval(share, told)
+        bar = tag("span", tag("i"), class_="bar", style=f"--w:{100 * share:.0f}%")
+        words = f"{_percent(share)} ({100 * low:.0f} to {100 * high:.0f} %)" if told else "–"
+        cells: list[Any] = [row["annotator"], row["n"], row["broken"], join([words, bar], "")]
+        rows.append([*cells, _percent(row["accuracy"])] if with_accuracy else cells)
+    more = len(people) - len(rows)
+    found = [tag("h3", "By annotator"), _table(header, rows)]
+    return [*found, tag("p", f"And {more:,} more.", class_="small")] if more else found
+
+
+def _interval(share: float, n: int) -> tuple[float, float]:
+    """Wilson's interval of 95 %."""
+    n, z2 = max(n, 1), 1.96**2
+    middle = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = float(np.sqrt(z2 * (share * (1 - share) + z2 / (4 * n)) / n)) / (1 + z2 / n)
+    return max(middle - half, 0.0), min(middle + half, 1.0)
+
+
+def _suspects_section(summary: dict[str, Any]) -> Html:
     if not summary["kept"]["n"]:
-        return _Html("")
-    title = _tag("h2", "Statements to look at again")
+        return Html("")
+    title = tag("h2", "Statements to look at again")
     suspects = summary["suspects"]
     if not suspects:
-        return _join([title, _tag("p", "None: the clusters keep everything that was said.")])
+        return join([title, tag("p", "None: the clusters keep everything that was said.")])
     doubts = any(row["doubt"] is not None for row in suspects)
     rows = [
         [
             row["statement"],
             " and ".join(dict.fromkeys(row["clusters"])),
-            "broken" if row["broken"] else "kept, but doubtful",
+            tag("span", "broken" if row["broken"] else "kept, but doubtful", class_="doubt"),
             *([_percent(row["doubt"])] if doubts else []),
         ]
         for row in suspects
@@ -411,25 +526,25 @@ def _suspects_section(summary: dict[str, Any]) -> _Html:
     header = ["statement", "the rows are in", "", *(["probably wrong"] if doubts else [])]
     note = (
         "Those that are most likely wrong come first. A broken statement may also be a hint that "
+        "the clusters are wrong there."
     )
-    note += "the clusters are wrong there."
-    return _join([title, _tag("p", note), _table(header, rows)])
+    return join([title, tag("p", note), _table(header, rows)])
 
 
-def _conflicts_section(summary: dict[str, Any]) -> _Html:
+def _conflicts_section(summary: dict[str, Any]) -> Html:
     conflicts = summary["side"]["conflicts"]
     if not conflicts["n_broken"]:
-        return _Html("")
+        return Html("")
     more = conflicts["n_broken"] - len(conflicts["chains"])
     items = [*conflicts["chains"], *([f"and {more:,} more"] if more else [])]
     note = "No clustering can keep all of these. Each is the shortest chain that shows it."
-    return _join([_tag("h2", "Where people contradict each other"), _tag("p", note), _list(items)])
+    return join([tag("h2", "Where people contradict each other"), tag("p", note), _list(items)])
 
 
-def _truth_section(summary: dict[str, Any], drawn: dict[str, _Html]) -> _Html:
+def _truth_section(summary: dict[str, Any]) -> Html:
     truth = summary["truth"]
     if truth is None:
-        return _Html("")
+        return Html("")
     names = {"nmi": "normalised mutual information", "ari": "adjusted Rand index",
              "pairwise_f": "pairwise F"}  # fmt: skip
     rows = [
@@ -440,40 +555,81 @@ def _truth_section(summary: dict[str, Any], drawn: dict[str, _Html]) -> _Html:
         )
     ]
     header = [
-        "score",
-        f"all {truth['n_rows']:,} rows",
-        f"the {truth['n_unannotated']:,} rows nobody spoke of",
+        "",
+        f"all {truth['n_rows']:,} rows with a class",
+        f"the {truth['n_unannotated']:,} rows without statements",
     ]
-    title = _tag("h2", "Against the given classes")
-    return _join([title, _table(header, rows), drawn.get("truth", "")])
+    title = tag("h2", "Against the given classes")
+    return join([title, _table(header, rows, stack=False), _confusion(summary)])
 
 
-def _stability_section(summary: dict[str, Any]) -> _Html:
+def _confusion(summary: dict[str, Any]) -> Html:
+    """Rows of each class in each cluster, darker for a larger share of the class."""
+    truth, clusters = summary["truth"], summary["clusters"]
+    if max(len(clusters), len(truth["classes"])) > _MAX_CLUSTERS:
+        return Html("")
+    head = tag("tr", tag("th", ""), *(tag("th", _named(cluster)) for cluster in clusters))
+    body = [
+        tag(
+            "tr",
+            tag("th", name),
+            *(tag("td", f"{n:,}", style=f"--v:{n / max(sum(row), 1):.2f}") for n in row),
+        )
+        for name, row in zip(truth["classes"], truth["confusion"], strict=True)
+    ]
+    table = tag("table", tag("thead", head), tag("tbody", *body), class_="heat")
+    note = tag("p", "Rows of each given class in each cluster.", class_="small")
+    # Few clusters fit on a phone too.
+    return tag("div", note, table, class_="wide" if len(clusters) > 5 else "scroll")
+
+
+def _stability_section(summary: dict[str, Any]) -> Html:
     stability = summary["stability"]
     if stability is None:
-        return _Html("")
+        return Html("")
     text = (
         f"With {stability['n_fits']} other seeds the adjusted Rand index with this answer is "
         f"{stability['mean']:.3f} on average and {stability['min']:.3f} at worst (1 is the same "
         "answer, 0 is chance)."
     )
-    return _join([_tag("h2", "Stability over seeds"), _tag("p", text)])
+    return join([tag("h2", "Stability over seeds"), tag("p", text)])
 
 
-def _origin_section(summary: dict[str, Any], drawn: dict[str, _Html]) -> _Html:
+def _origin_section(summary: dict[str, Any], *, pictures: bool) -> Html:
     parameters = summary["parameters"] or {}
     versions = ", ".join(f"{name} {number}" for name, number in summary["versions"].items())
     parts = [
-        _tag("h2", "Where this comes from"),
-        drawn.get("history", ""),
-        _tag(
+        tag("h2", "Where this comes from"),
+        _history(summary["history"]) if pictures else "",
+        tag(
             "p",
             f"{summary['model']} with ",
-            _tag("code", ", ".join(f"{key}={value!r}" for key, value in parameters.items())),
+            tag("code", whole(", ".join(f"{key}={value!r}" for key, value in parameters.items()))),
             f"; objective {summary['objective']:.6g} after {len(summary['history']):,} iterations; "
             f"seed {summary['seed']}; {versions}.",
         ),
     ]
     if summary["command"]:
-        parts += [_tag("p", "To repeat it:"), _tag("pre", summary["command"])]
-    return _join(parts)
+        parts += [tag("p", "To repeat it:"), tag("pre", whole(summary["command"]))]
+    return join(parts)
+
+
+def _history(history: list[float]) -> Html:
+    """The objective after each iteration, as a line."""
+    values = np.asarray(history, dtype=np.float64)
+    if len(values) < 2 or not np.isfinite(values).all():
+        return Html("")
+    places = np.unique(np.linspace(0, len(values) - 1, 300).astype(int))
+    low, high = values.min(), values.max()
+    y = 10 + 80 * (high - values[places]) / ((high - low) or 1.0)
+    x = 400 * places / (len(values) - 1)
+    line = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
+    drawn = [
+        Html(f'<polyline points="{line}"></polyline>'),
+        tag("text", f"{values[0]:.6g}", x="0", y="104"),
+        tag("text", f"{values[-1]:.6g}", x="400", y="104", text_anchor="end"),
+    ]
+    caption = "The objective after each iteration of the best run, from the first to the last."
+    size = {"viewBox": "0 0 400 110", "class_": "history"}
+    svg = tag("svg", *drawn, **size, role="img", aria_label=caption)
+    return tag("figure", svg, tag("figcaption", caption), style="margin:0")

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from sidelight.exceptions import DataError
+from sidelight.report._colours import align_clusters, colours_of
 from sidelight.report._statements import NOT_TOLD, summarize_side
 from sidelight.results import ClusterResult
 from sidelight.side import KINDS
@@ -29,6 +30,9 @@ class Evidence(NamedTuple):
     a sentence how good the result is, by statements that were held back; ``notes`` are sentences
     about what was done, and ``command`` repeats it. ``texts`` has for each cluster a list of
     dicts, one for each column of texts: ``column``, ``words`` and typical ``sentences``.
+    ``held_out`` has the figures behind ``quality`` (`sidelight.select.HeldOut`); ``before`` the
+    clusters of the same rows without statements; ``markers`` for each cluster the features that
+    set it apart, as `rank_features` finds them.
 
     Examples
     --------
@@ -47,6 +51,9 @@ class Evidence(NamedTuple):
     notes: Sequence[str] = ()
     command: str | None = None
     texts: Sequence[Sequence[dict[str, Any]]] = ()
+    held_out: Any = None
+    before: Any = None
+    markers: Sequence[Sequence[dict[str, Any]]] = ()
 
     @classmethod
     def of(cls, model: Any, X: Any, **more: Any) -> "Evidence":
@@ -82,10 +89,11 @@ def summarize(
     -------
     dict
         ``model``, ``parameters``, ``seed``, ``threads``, ``versions``, ``command``, ``quality``,
-        ``notes``;
+        ``held_out``, ``notes``; ``before``: the rows that statements moved, None where unknown;
         ``n_rows``, ``columns``, ``n_clusters``, ``objective``, ``history``; ``clusters`` (name,
-        size, share, membership, confidence, stability, profile and texts of each); ``side`` (see
-        `summarize_side`); ``kept`` (statements kept and broken, by kind and by annotator),
+        size, share, colour, membership, confidence, stability, profile, markers and texts of each;
+        colour −1 is grey); ``side`` (see `summarize_side`); ``kept`` (statements kept and broken,
+        by kind and by annotator),
         ``suspects``, ``truth`` and ``stability``, the last two None where nothing was given.
 
     Examples
@@ -106,6 +114,8 @@ def summarize(
         "versions": dict(result.provenance.get("versions", {})),
         "command": evidence.command,
         "quality": evidence.quality,
+        "held_out": _held_out(evidence.held_out),
+        "before": _before(result, evidence.before),
         "notes": list(dict.fromkeys([*evidence.notes, *result.advice])),
         "n_rows": len(result.labels),
         "columns": columns,
@@ -119,6 +129,25 @@ def summarize(
         "truth": _truth(result, evidence.truth),
         "stability": _stability(result, evidence.stability),
     }
+
+
+def _held_out(found: Any) -> dict[str, Any] | None:
+    """The figures of statements that were held back, if any could be."""
+    if found is None or not found.n_statements:
+        return None
+    names = ("n_statements", "share_right", "standard_error", "chance", "ceiling")
+    told = {name: getattr(found, name) for name in names}
+    told["standard_error"] = _number(told["standard_error"])
+    return {**told, "n_folds": getattr(found, "n_folds", 0)}
+
+
+def _before(result: ClusterResult, labels: Any) -> dict[str, Any] | None:
+    """How many rows the statements have moved to another cluster."""
+    if labels is None:
+        return None
+    matched = align_clusters(labels, result.labels)
+    moved = int((matched != result.labels).sum())
+    return {"n_clusters": len(np.unique(matched)), "n_moved": moved}
 
 
 def suspect_rows(result: ClusterResult) -> NDArray[Any]:
@@ -142,7 +171,7 @@ def suspect_rows(result: ClusterResult) -> NDArray[Any]:
     >>> suspect_rows(result)
     array([False, False, False,  True])
     """
-    suspect = _is_suspect(result)
+    suspect = is_suspect(result)
     rows = np.zeros(len(result.labels), dtype=bool)
     said = result.side.statements
     rows[said.i[suspect]] = True
@@ -150,7 +179,7 @@ def suspect_rows(result: ClusterResult) -> NDArray[Any]:
     return rows
 
 
-def _is_suspect(result: ClusterResult) -> NDArray[np.bool_]:
+def is_suspect(result: ClusterResult) -> NDArray[np.bool_]:
     """For each statement whether the answer breaks it, or it is probably wrong."""
     suspect = _is_broken(result)
     if result.verdict.error is not None:
@@ -252,16 +281,19 @@ def _clusters(
     sure = None if evidence.confidence is None else _means(np.asarray(evidence.confidence), result)
     stable = _cluster_stability(result, evidence.stability) if len(evidence.stability) else None
     profiles = [[]] * len(sizes) if X is None else _profiles(result, X, columns)
+    colours = colours_of(sizes).tolist()
     return [
         {
             "number": k,
             "name": str(result.cluster_names[k]),
             "size": size,
             "share": size / n_rows,
+            "colour": colours[k],
             "membership": None if member is None else _number(member[k]),
             "confidence": None if sure is None else _number(sure[k]),
             "stability": None if stable is None else float(stable[k]),
             "profile": profiles[k],
+            "markers": [dict(told) for told in evidence.markers[k]] if evidence.markers else [],
             "texts": [dict(told) for told in evidence.texts[k]] if len(evidence.texts) else [],
         }
         for k, size in enumerate(sizes)
@@ -359,7 +391,7 @@ def _suspects(
 ) -> list[dict[str, Any]]:
     """The statements that are most likely wrong, with their rows, most suspect first."""
     side, said = result.side, result.side.statements
-    suspect = np.flatnonzero(_is_suspect(result))
+    suspect = np.flatnonzero(is_suspect(result))
     if not len(suspect):
         return []
     doubt = _doubt(result, given)

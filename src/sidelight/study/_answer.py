@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.tables import Prepared, Table
+from sidelight.exceptions import SidelightError
+from sidelight.side import SideInformation
+from sidelight.study._build import COUNTS, reseeded
+from sidelight.study._gather import is_cells
+from sidelight.tables import Prepared, Table, read_expression
 
 if TYPE_CHECKING:
     from sidelight.report import Evidence
@@ -22,6 +26,12 @@ PLANES = {
     "tsne": "The picture is a t-SNE map: neighbours are near, distances say nothing.",
     "umap": "The picture is a UMAP map: neighbours are near, distances say nothing.",
 }
+
+
+# Rows up to which the page also shows clusters without statements, which cost another fit.
+_MAX_BEFORE = 20_000
+# Cells that a rank test of genes looks at.
+_MAX_CELLS = 20_000
 
 
 class Cluster(NamedTuple):
@@ -138,6 +148,7 @@ class Answer:
             quality=self.quality,
             notes=self.notes,
             texts=self.texts,
+            held_out=self.held_out,
         )
         return found._replace(confidence=self._calibrated(found.probabilities))
 
@@ -292,7 +303,12 @@ class Answer:
         if picture is not None:
             check_pictures(picture)
         shown = [] if picture is None else [PLANES[picture]]
-        evidence = self._evidence._replace(notes=[*self.notes, *shown], command=command)
+        evidence = self._evidence._replace(
+            notes=[*self.notes, *shown],
+            command=command,
+            before=None if picture is None else self._without_statements(),
+            markers=self._markers(),
+        )
         X, names = self._in_units
         return self.result.report(
             path,
@@ -304,6 +320,36 @@ class Answer:
             pictures=picture is not None,
             overwrite=overwrite,
         )
+
+    def _without_statements(self) -> NDArray[Any] | None:
+        """Clusters by the same model, as many, of rows about which nobody said anything."""
+        from sidelight.study._fit import fit_with
+
+        n_rows = len(self.result.labels)
+        if not self.result.side.n_statements or n_rows > _MAX_BEFORE:
+            return None
+        other = reseeded(self.model, self.result.provenance.get("seed") or 0)
+        count = next((name for name in COUNTS if name in other.get_params()), None)
+        if count is not None:
+            other.set_params(**{count: len(self.result.cluster_names)})
+        try:
+            fit_with(other, self.prepared.X, SideInformation.empty(n_rows))
+        except SidelightError:  # a model that needs statements
+            return None
+        return np.asarray(other.labels_)
+
+    def _markers(self) -> list[list[dict[str, Any]]]:
+        """The genes that set clusters of cells apart; principal components tell nobody anything."""
+        from sidelight.report import rank_features
+
+        expression = None
+        if is_cells(self.table.path):
+            expression = read_expression(self.table.path, limit=_MAX_CELLS)
+        if expression is None:
+            return []
+        labels, n_clusters = self.result.labels[expression.rows], len(self.result.cluster_names)
+        found = rank_features(expression.X, labels, expression.names)
+        return [*found, *([] for _ in range(n_clusters - len(found)))]
 
     def summary(self) -> dict[str, Any]:
         """The answer and its preparation as texts, numbers, lists and dicts, ready for JSON.

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from sidelight.tables._columns import (
     listed,
     numbered,
 )
+
+# Where files keep the symbols of genes, if the names of genes are numbers of a data base.
+_SYMBOLS = ("feature_name", "gene_symbols", "gene_symbol", "gene_name")
 
 
 def open_h5ad(path: Path, **how: Any) -> Any:
@@ -68,6 +71,60 @@ def read_h5ad(path: Path, use_rep: str) -> Contents:
     aside = tuple(columns)
     columns |= {name: X[:, k] for k, name in enumerate(names)}
     return Contents(columns, adata.n_obs, aside)
+
+
+class Expression(NamedTuple):
+    """Some rows of the matrix of an .h5ad file, and the names of its genes.
+
+    Examples
+    --------
+    >>> Expression(np.arange(2), np.eye(2), ["CD3", "CD8"]).names
+    ['CD3', 'CD8']
+    """
+
+    rows: NDArray[np.int64]
+    X: Any
+    names: list[str]
+
+
+def read_expression(path: Path, *, limit: int) -> Expression | None:
+    """The genes of at most so many cells, always the same ones; None if the file has no matrix.
+
+    Parameters
+    ----------
+    path : path
+        The .h5ad file.
+    limit : int
+        The number of cells.
+
+    Returns
+    -------
+    Expression or None
+        Of ``raw``, where there is one, since ``X`` is then often scaled, or has few genes. Names
+        are symbols of genes, where ``var`` has them.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> read_expression(Path("missing.h5ad"), limit=100)
+    Traceback (most recent call last):
+        ...
+    sidelight.exceptions.DataError: ...
+    """
+    adata = open_h5ad(path, backed="r")
+    try:
+        source = adata if adata.raw is None else adata.raw
+        if source.X is None or not source.n_vars:
+            return None
+        rows = np.arange(adata.n_obs)
+        if len(rows) > limit:
+            rows = np.sort(np.random.default_rng(0).choice(rows, limit, replace=False))
+        X = source.X[rows]
+        found = next((name for name in _SYMBOLS if name in source.var), None)
+        names = source.var_names if found is None else source.var[found]
+        return Expression(rows, X, [str(name) for name in names])
+    finally:
+        adata.file.close()
 
 
 def _representation(path: Path, adata: Any, key: str) -> tuple[list[str], NDArray[Any]]:

@@ -1,0 +1,43 @@
+"""Pieces of HTML in which every text is escaped.
+
+A piece is made of texts by `tag`, which escapes them; what is HTML already is an `Html`, and
+nothing else goes in unescaped.
+"""
+
+from collections.abc import Iterable
+from html import escape
+from typing import Any
+
+_LONG = 2_000  # characters of one text: a page is no place for more
+
+
+class Html(str):
+    """A text that is HTML already."""
+
+
+def safe(content: Any) -> str:
+    """A text escaped and cut to a length that can be read; HTML as it is."""
+    if isinstance(content, Html):
+        return content
+    text = str(content)
+    return escape(text if len(text) <= _LONG else text[: _LONG - 1] + "…")
+
+
+def whole(text: Any) -> Html:
+    """A text of any length."""
+    return Html(escape(str(text)))
+
+
+def tag(name: str, *content: Any, **attributes: Any) -> Html:
+    """An element; ``class_`` is the attribute class, ``data_x`` data-x, and None leaves one out."""
+    told = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{safe(value)}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return Html(f"<{name}{told}>{''.join(map(safe, content))}</{name}>")
+
+
+def join(parts: Iterable[Any], between: str = "\n") -> Html:
+    """Pieces one after the other."""
+    return Html(between.join(map(safe, parts)))
