@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sidelight.report._figures import COLOURS, check_matplotlib, new_figure, short
+from sidelight.report._colours import COLOURS
+from sidelight.report._figures import check_matplotlib, new_figure, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sidelight.exceptions import DataError
-from sidelight.report._figures import COLOURS, add_legend, counted, new_figure, sample, short
+from sidelight.report._colours import COLOURS
+from sidelight.report._figures import add_legend, counted, new_figure, sample, short
 from sidelight.side import LABEL, SideInformation
 from sidelight.tree import ClusterTree, ends, lay_out
 
