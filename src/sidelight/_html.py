@@ -38,6 +38,13 @@ def tag(name: str, *content: Any, **attributes: Any) -> Html:
     return Html(f"<{name}{told}>{''.join(map(safe, content))}</{name}>")
 
 
+def table(header: Iterable[Any], rows: Iterable[Iterable[Any]]) -> Html:
+    """A plain table, which reads well without styles."""
+    head = tag("tr", *(tag("th", cell) for cell in header))
+    body = [tag("tr", *(tag("td", cell) for cell in row)) for row in rows]
+    return tag("table", tag("thead", head), tag("tbody", *body))
+
+
 def join(parts: Iterable[Any], between: str = "\n") -> Html:
     """Pieces one after the other."""
     return Html(between.join(map(safe, parts)))

@@ -4,12 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from sidelight._html import table, tag
 from sidelight.exceptions import DataError
 from sidelight.side import SideInformation
 
@@ -20,6 +21,8 @@ __all__ = ["ClusterResult", "Membership", "Verdict", "data_key"]
 
 # Rows whose probabilities are held at a time; a multiple of the blocks in which models work.
 _PORTION = 65_536
+# Clusters that a notebook shows.
+_SHOWN = 12
 
 
 def data_key(X: Any) -> str | None:
@@ -366,8 +369,77 @@ class ClusterResult:
 
         return write_report(self.gathered(), path, X, **how)
 
-    def __repr__(self) -> str:
+    def to_frame(
+        self, ids: Any = None, *, backend: Literal["pandas", "polars", "pyarrow"] = "pandas"
+    ) -> Any:
+        """The rows with their clusters, as a data frame.
+
+        Parameters
+        ----------
+        ids : sequence, optional
+            What to call the rows; by default the ids of the statements, or their numbers.
+        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
+            The library of the frame.
+
+        Returns
+        -------
+        data frame
+            ``row``, ``cluster`` (a number), ``cluster_name`` and ``suspect``: whether a statement
+            about the row is broken or probably wrong.
+
+        Examples
+        --------
+        >>> from sidelight import PartitionLevelKMeans
+        >>> model = PartitionLevelKMeans().fit([[0.0], [0.1], [5.0]], ["low", None, "high"])
+        >>> model.result_.to_frame(["ann", "bob", "cy"])
+           row  cluster cluster_name  suspect
+        0  ann        1          low    False
+        1  bob        1          low    False
+        2   cy        0         high    False
+        """
+        import narwhals as nw
+
+        from sidelight.report import suspect_rows
+
+        known = ("pandas", "polars", "pyarrow")
+        if backend not in known:
+            raise DataError(f"unknown backend {backend!r}; known: {', '.join(known)}.")
+        here = self.gathered()
+        ids = self.side.index if ids is None else ids
+        names = list(range(len(here.labels)) if ids is None else ids)
+        if len(names) != len(here.labels):
+            raise DataError(f"{len(names):,} ids for {len(here.labels):,} rows; give one each.")
+        plain = [name.item() if isinstance(name, np.generic) else name for name in names]
+        columns = {
+            "row": plain,
+            "cluster": here.labels.tolist(),
+            "cluster_name": [str(name) for name in here.names.tolist()],
+            "suspect": suspect_rows(here).tolist(),
+        }
+        return nw.from_dict(columns, backend=backend).to_native()
+
+    def _repr_html_(self) -> str:
+        """The result for a notebook: what was found, and the clusters."""
+        come = [tag("b", self.provenance.get("model", "ClusterResult")), ": ", self._told()]
+        parts = [tag("p", *come)]
+        if isinstance(self.labels, np.ndarray):  # lazy labels are not computed for a look
+            sizes, n_rows = self.sizes.tolist(), max(len(self.labels), 1)
+            order = np.argsort(-self.sizes, kind="stable")[:_SHOWN].tolist()
+            rows = [
+                [str(self.cluster_names[k]), f"{sizes[k]:,}", f"{sizes[k] / n_rows:.1%}"]
+                for k in sorted(order)
+            ]
+            parts.append(table(["cluster", "rows", "share"], rows))
+            if len(sizes) > _SHOWN:
+                parts.append(tag("p", f"and {len(sizes) - _SHOWN:,} smaller clusters"))
+        parts += [tag("p", sentence) for sentence in self.advice]
+        return tag("div", *parts)
+
+    def _told(self) -> str:
         return (
-            f"ClusterResult({len(self.labels):,} rows in {len(self.cluster_names):,} clusters; "
-            f"{int(self.violated.sum()):,} of {len(self.violated):,} statements broken)"
+            f"{len(self.labels):,} rows in {len(self.cluster_names):,} clusters; "
+            f"{int(self.violated.sum()):,} of {len(self.violated):,} statements broken"
         )
+
+    def __repr__(self) -> str:
+        return f"ClusterResult({self._told()})"

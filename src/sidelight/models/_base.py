@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.callback import CallbackSupportMixin
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from sidelight._validation import (
@@ -86,6 +87,12 @@ takes_sparse, on_dask, scales, repetition, contradictions, objective_sense
             return super()._validate_params()
         finally:
             self.__dict__["n_clusters"] = HELD_OUT
+
+    def _html_repr(self) -> str:
+        """What a notebook shows: scikit-learn's diagram and, after a fit, what it found."""
+        diagram = estimator_html_repr(self)
+        result = getattr(self, "result_", None)
+        return diagram if result is None else f"{diagram}{result._repr_html_()}"
 
     @classmethod
     def as_published(cls, **changes: Any) -> Self:

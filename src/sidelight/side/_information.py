@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from sidelight.exceptions import SideInformationError, UnknownNumberOfRowsError
-from sidelight.side import _closure, _conflicts, _feasibility, _matching, _views
+from sidelight.side import _closure, _conflicts, _feasibility, _matching, _notebook, _views
 from sidelight.side._kinds import CANNOT, KINDS, LABEL, MUST, TABLE
 from sidelight.side._names import (
     Name,
@@ -731,6 +731,10 @@ class SideInformation:
 
     def __len__(self) -> int:
         return self.n_samples
+
+    def _repr_html_(self) -> str:
+        """The statements for a notebook: how many of which kind, and by whom."""
+        return _notebook.as_html(self)
 
     def __repr__(self) -> str:
         counts = np.bincount(self.statements.kind, minlength=len(KINDS))
