@@ -9,6 +9,7 @@ __all__ = [
     "LostClassWarning",
     "MissingNumberOfClustersError",
     "SavedModelError",
+    "SelfPairsError",
     "SideInformationError",
     "SidelightError",
     "UnknownNumberOfRowsError",
@@ -75,7 +76,8 @@ class UnknownRowsError(SideInformationError):
     """Statements about rows that the data does not have.
 
     ``rows`` lists them as the statements name them, once each; ``by_id`` tells whether the rows of
-    the data have ids, or are numbered.
+    the data have ids, or are numbered; ``nearest`` has for the first of them the ids that are most
+    like theirs.
 
     Examples
     --------
@@ -95,10 +97,25 @@ class UnknownRowsError(SideInformationError):
         advice: str = "",
         rows: Iterable[Any] = (),
         by_id: bool = True,
+        nearest: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         super().__init__(message, advice=advice)
         self.rows = tuple(dict.fromkeys(rows))
         self.by_id = by_id
+        self.nearest = {row: list(names) for row, names in (nearest or {}).items()}
+
+
+class SelfPairsError(SideInformationError):
+    """Pairs of a row and itself, which say nothing about others.
+
+    Examples
+    --------
+    >>> from sidelight import SideInformation
+    >>> SideInformation.from_pairs(must=[(1, 1)], n_samples=2)
+    Traceback (most recent call last):
+        ...
+    sidelight.exceptions.SelfPairsError: a row paired with itself, in 1 statement: ...
+    """
 
 
 class UnknownNumberOfRowsError(SideInformationError):

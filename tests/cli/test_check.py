@@ -99,3 +99,49 @@ def test_a_wrong_file_names_the_line(shell, tmp_path):
     assert result.returncode == 2
     assert "msut" in result.stderr
     assert "line 3" in result.stderr
+
+
+def test_check_lists_classes_and_those_that_look_alike(run, tmp_path):
+    path = tmp_path / "side.csv"
+    names = ["Bus", "bus", "bus", "buss", "car", "car", "car"]
+    lines = [f"label,{k},{name},12" for k, name in enumerate(names)]
+    path.write_text("\n".join(["kind,i,class,seconds", *lines]) + "\n", encoding="utf-8")
+    result = run("check", path)
+    assert "the column seconds is not used" in " ".join(result.output.split())
+    assert "car 3, bus 2, Bus 1, buss 1" in result.output
+    assert "are 'Bus', 'bus', 'buss' one class?" in result.output
+
+
+def test_unknown_rows_come_with_the_nearest_ids_or_are_skipped(shell, run, patients, said):
+    about = ("check", said, "--data", patients, "--id", "patient")
+    message = shell(*about).stderr
+    assert "for p999: p099" in message
+    assert "--skip-unknown" in message
+    result = run(*about, "--skip-unknown")
+    assert result.exit_code == 1  # the contradictions are still there
+    told = " ".join(result.output.split())
+    assert "1 statement is about rows that the data does not have (p999), and left out." in told
+
+
+def test_the_advice_about_self_pairs_is_the_option_of_the_command(shell, run, patients, tmp_path):
+    path = tmp_path / "side.csv"
+    path.write_text("kind,i,j\nmust,p001,p001\nmust,p001,p002\n", encoding="utf-8")
+    about = ("--data", patients, "--id", "patient")
+    assert "Leave them out: --self-pairs drop." in shell("check", path, *about).stderr
+    result = run("check", path, *about, "--self-pairs", "drop")
+    assert "1 statements about 2 of 120 rows" in result.output
+
+
+def test_conversion_keeps_columns_and_knows_other_tools(run, tmp_path):
+    path = tmp_path / "side.csv"
+    path.write_text("kind,i,j,class,mood\nmust,a,b,,good\nlabel,a,,bus,bad\n", encoding="utf-8")
+    result = run("convert", path, tmp_path / "out.jsonl")
+    assert result.exit_code == 0, result.output
+    assert "Other columns were kept: mood." in result.output
+    assert '"mood": "good"' in (tmp_path / "out.jsonl").read_text()
+    result = run("convert", tmp_path / "out.jsonl", tmp_path / "training.json", "--to", "dedupe")
+    assert result.exit_code == 0, result.output
+    assert "1 statements were left out: the format holds must, cannot." in result.output
+    result = run("convert", tmp_path / "training.json", tmp_path / "again.csv")
+    assert result.exit_code == 0, result.output
+    assert "must,a,b" in (tmp_path / "again.csv").read_text()

@@ -358,3 +358,14 @@ def test_a_saved_model_takes_new_rows(run, shell, patients, tmp_path, short_enou
     model.write_bytes(model.read_bytes()[:1000])
     assert "damaged" in failed(shell, "predict", model, new, "--overwrite")
     assert "no such file" in failed(shell, "predict", tmp_path / "none", new)
+
+
+def test_a_fit_goes_on_without_unknown_rows_and_counts_them(
+    run, patients, said, tmp_path, short_enough
+):
+    how = ("--skip-unknown", "--clusters", "3", *short_enough)
+    result = run("fit", patients, "--side", said, "--out", tmp_path / "out.csv", *how)
+    assert result.exit_code == 0, result.output
+    assert "1 statement is about rows that the data does not have (p999)" in " ".join(
+        result.output.split()
+    )

@@ -61,6 +61,7 @@ def damaged(whole, rng):
     return bytes(broken)
 
 
+@pytest.mark.filterwarnings("ignore:.*not used:UserWarning")  # damage in the name of a column
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_damaged_file_is_an_error_that_names_it_and_never_another_one(tmp_path, odd_side, format):
     odd_side.write(tmp_path / f"good.{format}")

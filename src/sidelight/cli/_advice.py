@@ -1,7 +1,10 @@
 """Errors in the words of the command line: by their type, never by their text."""
 
+from collections.abc import Collection
+
 from sidelight.exceptions import (
     MissingNumberOfClustersError,
+    SelfPairsError,
     SidelightError,
     UnknownNumberOfRowsError,
     UnknownRowsError,
@@ -22,13 +25,16 @@ _COLUMNS = {
 }
 
 
-def in_options(error: SidelightError) -> SidelightError:
-    """The error with advice that names options instead of parameters of Python."""
-    advice = _advice(error)
+def in_options(error: SidelightError, options: Collection[str] = ()) -> SidelightError:
+    """The error with advice that names options instead of parameters of Python.
+
+    options: those that the command has.
+    """
+    advice = _advice(error, options)
     return error if advice is None else error.reworded(str(error.args[0]), advice=advice)
 
 
-def _advice(error: SidelightError) -> str | None:
+def _advice(error: SidelightError, options: Collection[str]) -> str | None:
     """What to do on the command line; None where the advice for Python holds there too."""
     if isinstance(error, UnusableColumnsError):
         ids = [f"Row ids: --id {name}." for name in error.problems.get("ids", [])[:1]]
@@ -40,7 +46,17 @@ def _advice(error: SidelightError) -> str | None:
                 "data with them."
             )
         more = f" and {len(error.rows) - 10:,} more" if len(error.rows) > 10 else ""
-        return f"The data has no row {', '.join(error.rows[:10])}{more}."
+        near = [f"{row}: {' or '.join(names)}?" for row, names in error.nearest.items() if names]
+        meant = f" Did you mean, for {'; '.join(near)}" if near else ""
+        skip = " --skip-unknown goes on without them." if "--skip-unknown" in options else ""
+        return f"The data has no row {', '.join(error.rows[:10])}{more}.{meant}{skip}"
+    if isinstance(error, SelfPairsError):
+        own = (
+            "--self-pairs drop"
+            if "--self-pairs" in options
+            else "sidelight convert --self-pairs drop"
+        )
+        return f"Leave them out: {own}."
     if isinstance(error, UnknownNumberOfRowsError):
         return "Give --data (and --id), or --rows."
     if isinstance(error, MissingNumberOfClustersError):

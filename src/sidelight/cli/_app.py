@@ -56,12 +56,21 @@ def _options(
     """Options of the program itself."""
 
 
+def _options_of(words: list[str]) -> set[str]:
+    """The options of the command that was called."""
+    commands = getattr(typer.main.get_command(app), "commands", {})
+    command = next((commands[word] for word in words[1:2] if word in commands), None)
+    return set() if command is None else {name for p in command.params for name in p.opts}
+
+
 def main() -> None:
     """Run the program; what sidelight complains about is one sentence, not a traceback."""
     try:
         app()
     except (SidelightError, OSError) as error:
-        told = in_options(error) if isinstance(error, SidelightError) else error
+        told = (
+            in_options(error, _options_of(sys.argv)) if isinstance(error, SidelightError) else error
+        )
         typer.echo(f"sidelight: {told}", err=True)
         sys.exit(FAILED)
     except MemoryError as error:

@@ -97,7 +97,7 @@ def ask(
     needs += [{"pair": "j", "label": "class"}[kind] for kind in kinds]
     with Book(side, needs) as book:
         from sidelight.cli._progress import Stages
-        from sidelight.study import gather, prepare
+        from sidelight.study import collect, prepare
         from sidelight.tables import as_table
 
         named = [name for name in (id, labels) if name is not None]
@@ -120,7 +120,8 @@ def ask(
                 impute=impute and impute.value,
                 scale=scaled,
             )
-            told = gather([side, *(known or ())], table, id=id, labels=labels)
+            found = collect([side, *(known or ())], table, id=id, labels=labels)
+            told = found.side
         interview = Interview(
             _asker(prepared.X, told, annotator, kinds, seed),
             n_known=told.n_statements,
@@ -130,6 +131,8 @@ def ask(
         with interview:
             with Stages() as stages, stages.stage("thinking of the first questions"):
                 interview.wait()
+            for note in found.notes:
+                typer.echo(note, err=True)
             if ids is None and told.n_statements:
                 typer.echo(
                     f"{side} names rows by their number: {data} must not have changed since.",

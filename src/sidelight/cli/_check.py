@@ -1,11 +1,12 @@
 """``sidelight check``: what files of statements say, and where they contradict themselves."""
 
 from pathlib import Path
+from textwrap import fill
 from typing import Annotated, Any
 
 import typer
 
-from sidelight.cli._options import About, Id, Rows
+from sidelight.cli._options import About, Id, OwnPairs, Rows, SelfPairs, SkipUnknown
 
 
 def check(
@@ -15,6 +16,8 @@ def check(
     data: About = None,
     id: Id = None,
     rows: Rows = None,
+    skip_unknown: SkipUnknown = False,
+    self_pairs: OwnPairs = SelfPairs.stop,
     clusters: Annotated[
         int | None,
         typer.Option(min=1, help="Ask whether so many clusters can keep every statement."),
@@ -27,10 +30,13 @@ def check(
     there are conflicts, or if so many clusters cannot keep everything, so that a script can stop.
     """
     from sidelight.report import summarize_side
-    from sidelight.study import gather
+    from sidelight.study import collect
 
-    known = gather(side, data, id=id, n_rows=rows)
-    summary = summarize_side(known, clusters=clusters, limit=limit)
+    how = {"skip_unknown": skip_unknown, "self_pairs": self_pairs.value}
+    found = collect(side, data, id=id, n_rows=rows, **how)
+    summary = summarize_side(found.side, clusters=clusters, limit=limit)
+    for note in found.notes:
+        typer.echo(note)
     typer.echo(in_words(summary))
     impossible = summary["feasible"] is not None and summary["feasible"]["answer"] == "no"
     if summary["conflicts"]["n_broken"] or impossible:
@@ -45,6 +51,7 @@ def in_words(summary: dict[str, Any]) -> str:
         "",
         *_count_table(summary),
         "",
+        *_classes(summary),
         _groups(summary["groups"]),
         *_disagreements(summary["disagreements"]),
         *_conflicts(summary["conflicts"]),
@@ -68,6 +75,16 @@ def _count_table(summary: dict[str, Any]) -> list[str]:
     for name, kinds in people:
         cells = "".join(f"{kinds.get(kind, 0):11,d}" for kind in KINDS)
         lines.append(f"  {name[:30]:{width}s}{cells}")
+    return lines
+
+
+def _classes(summary: dict[str, Any]) -> list[str]:
+    """All classes with the number of their labels, and those that are perhaps one."""
+    told = [f"{row['class']} {row['n']:,}" for row in summary["class_counts"]]
+    lines = fill(", ".join(told), 96, initial_indent="  ", subsequent_indent="  ").split("\n")
+    lines = [f"classes: {len(told):,}", *lines, ""] if told else []
+    for group in summary["alike"]:
+        lines.append(f"spelling: are {', '.join(map(repr, group))} one class?")
     return lines
 
 

@@ -6,7 +6,16 @@ from typing import Annotated
 
 import typer
 
-from sidelight.cli._options import About, Id, KeepFormulas, Overwrite, Rows
+from sidelight.cli._options import (
+    About,
+    Id,
+    KeepFormulas,
+    Overwrite,
+    OwnPairs,
+    Rows,
+    SelfPairs,
+    SkipUnknown,
+)
 
 
 class Format(StrEnum):
@@ -18,6 +27,22 @@ class Format(StrEnum):
     parquet = "parquet"
     pairs = "pairs"
     graph = "graph"
+    label_studio = "label-studio"
+    prodigy = "prodigy"
+    dedupe = "dedupe"
+
+
+class Target(StrEnum):
+    """The formats that are written."""
+
+    csv = "csv"
+    tsv = "tsv"
+    jsonl = "jsonl"
+    parquet = "parquet"
+    pairs = "pairs"
+    label_studio = "label-studio"
+    prodigy = "prodigy"
+    dedupe = "dedupe"
 
 
 class PairKind(StrEnum):
@@ -27,14 +52,6 @@ class PairKind(StrEnum):
     cannot = "cannot"
 
 
-class SelfPairs(StrEnum):
-    """What to do with a pair of a row and itself."""
-
-    stop = "raise"
-    drop = "drop"
-    keep = "keep"
-
-
 def convert(
     source: Annotated[Path, typer.Argument(help="File of statements to read.")],
     target: Annotated[Path, typer.Argument(help="File to write: .csv, .tsv, .jsonl, .parquet.")],
@@ -42,13 +59,24 @@ def convert(
         Format | None,
         typer.Option("--from", help="Format of the source; by default its suffix says it."),
     ] = None,
+    target_format: Annotated[
+        Target | None,
+        typer.Option("--to", help="Format of the target; by default its suffix says it."),
+    ] = None,
     kind: Annotated[
         PairKind | None, typer.Option(help="What the pairs are, where the file has no column.")
     ] = None,
     first_row: Annotated[int, typer.Option(help="Number of the first row in the source.")] = 0,
-    self_pairs: Annotated[
-        SelfPairs, typer.Option(help="What to do with a pair of a row and itself.")
-    ] = SelfPairs.stop,
+    self_pairs: OwnPairs = SelfPairs.stop,
+    skip_unknown: SkipUnknown = False,
+    row_field: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FIELD",
+            help="Field with the ids of rows, in files of other tools; two, with a comma, for "
+            "pairs.",
+        ),
+    ] = None,
     data: About = None,
     id: Id = None,
     rows: Rows = None,
@@ -57,12 +85,15 @@ def convert(
 ) -> None:
     """Turn a file of statements into another format.
 
-    Read are tables (csv, tsv), JSON lines, Parquet, plain files of pairs and weighted graphs.
-    Without --data or --rows the data has the rows that the file mentions.
+    Read are tables (csv, tsv), JSON lines, Parquet, plain files of pairs, weighted graphs, and what
+    Label Studio (JSON), Prodigy (JSON lines) and dedupe (training file) write. Columns that are
+    not ours are kept in csv, tsv, jsonl and parquet. Without --data or --rows the data has the rows
+    that the file mentions.
     """
-    from sidelight.study import gather
+    from sidelight.side import held_by
+    from sidelight.study import collect
 
-    known = gather(
+    found = collect(
         source,
         data,
         id=id,
@@ -71,6 +102,24 @@ def convert(
         kind=kind and kind.value,
         first_row=first_row,
         self_pairs=self_pairs.value,
+        skip_unknown=skip_unknown,
+        row_field=row_field,
     )
-    known.write(target, overwrite=overwrite, keep_formulas=keep_formulas)
+    format = target_format and target_format.value
+    known, extra = found.side, found.extra
+    kinds = held_by(target, format)
+    notes = [note for note in found.notes if not (extra and kinds is None and "not used" in note)]
+    if kinds is not None:
+        left = known.n_statements - known.only(kind=kinds).n_statements
+        known, extra = known.only(kind=kinds), {}
+        notes += [f"{left:,} statements were left out: the format holds {', '.join(kinds)}."] * (
+            left > 0
+        )
+    elif extra:
+        notes.append(f"Other columns were kept: {', '.join(extra)}.")
+    known.write(
+        target, format=format, extra=extra, overwrite=overwrite, keep_formulas=keep_formulas
+    )
+    for note in notes:
+        typer.echo(note)
     typer.echo(f"{target}: {known!r}")

@@ -101,6 +101,26 @@ KeepFormulas = Annotated[
         help="Write texts that a spreadsheet would execute, such as =1+1, without quotes.",
     ),
 ]
+SkipUnknown = Annotated[
+    bool,
+    typer.Option(
+        "--skip-unknown",
+        help="Leave out statements about rows that the data does not have, and count them.",
+    ),
+]
+
+
+class SelfPairs(StrEnum):
+    """What to do with a pair of a row and itself."""
+
+    stop = "raise"
+    drop = "drop"
+    keep = "keep"
+
+
+OwnPairs = Annotated[
+    SelfPairs, typer.Option("--self-pairs", help="What to do with a pair of a row and itself.")
+]
 Seed = Annotated[int, typer.Option(metavar="N", help="Seed of everything random.")]
 UseRep = Annotated[
     str | None,

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from sidelight.side import KINDS, SideInformation
+from sidelight.side import KINDS, SideInformation, alike
 
 NOT_TOLD = "(not told)"
 
@@ -29,7 +29,9 @@ def summarize_side(
     -------
     dict
         ``n_rows``, ``n_statements``, ``n_rows_spoken_of``; ``kinds`` (counts by kind);
-        ``annotators`` (for each its counts by kind); ``classes``; ``groups`` (number of groups of
+        ``annotators`` (for each its counts by kind); ``classes``, ``class_counts`` (``class`` and
+        ``n``, statements that name it, the most frequent first) and ``alike`` (classes that differ
+        by case, blanks or one letter); ``groups`` (number of groups of
         more than one row, and the size of the largest); ``conflicts`` (``n_broken`` and ``chains``
         in words); ``disagreements`` (for each two annotators who judged the same rows or pairs:
         how many, and on how many they differ, with examples); ``feasible`` (``answer`` and
@@ -60,6 +62,8 @@ def summarize_side(
             if (said.annotator == code).any()
         ],
         "classes": list(side.classes),
+        "class_counts": _count_classes(side),
+        "alike": [list(group) for group in alike(side.classes)],
         "groups": {"n": int((sizes > 1).sum()), "largest": int(sizes.max(initial=0))},
         "conflicts": {"n_broken": len(conflicts.broken), "chains": list(map(str, conflicts))},
         "disagreements": disagreements(side),
@@ -71,6 +75,13 @@ def summarize_side(
 def _count_kinds(kinds: NDArray[Any]) -> dict[str, int]:
     counts = np.bincount(kinds, minlength=len(KINDS)).tolist()
     return {kind: count for kind, count in zip(KINDS, counts, strict=True) if count}
+
+
+def _count_classes(side: SideInformation) -> list[dict[str, Any]]:
+    codes = side.statements.class_code
+    counts = np.bincount(codes[codes >= 0], minlength=len(side.classes)).tolist()
+    order = sorted(range(len(counts)), key=lambda k: -counts[k])
+    return [{"class": side.classes[k], "n": counts[k]} for k in order]
 
 
 def disagreements(side: SideInformation, *, limit: int = 20) -> list[dict[str, Any]]:

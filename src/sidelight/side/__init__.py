@@ -5,7 +5,7 @@ from sidelight.side._cells import from_cell, map_distinct, to_cell
 from sidelight.side._closure import Closure
 from sidelight.side._conflicts import Conflict, Conflicts
 from sidelight.side._feasibility import Feasibility
-from sidelight.side._files import read, write
+from sidelight.side._files import held_by, read, read_all, write
 from sidelight.side._information import SideInformation
 from sidelight.side._kinds import (
     CANNOT,
@@ -20,7 +20,8 @@ from sidelight.side._kinds import (
 from sidelight.side._matching import match_classes
 from sidelight.side._names import brief
 from sidelight.side._sampling import sample_labels, sample_pairs
-from sidelight.side._sources import check_columns
+from sidelight.side._sources import Reading, check_columns
+from sidelight.side._spelling import alike, nearest
 from sidelight.side._statements import Statements
 from sidelight.side._views import ClassColumns
 
@@ -38,15 +39,20 @@ __all__ = [
     "Conflicts",
     "Feasibility",
     "Kind",
+    "Reading",
     "SideInformation",
     "Statements",
+    "alike",
     "brief",
     "check_columns",
     "dyadic_error",
     "from_cell",
+    "held_by",
     "map_distinct",
     "match_classes",
+    "nearest",
     "read",
+    "read_all",
     "sample_labels",
     "sample_pairs",
     "to_cell",

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sidelight._formulas import quoted
 from sidelight._reading import (
     long_cells,
     parquet_errors,
@@ -29,8 +31,17 @@ from sidelight.exceptions import SideInformationError
 from sidelight.side import _frames
 from sidelight.side._cells import to_cell
 from sidelight.side._kinds import CANNOT, KINDS, MUST
-from sidelight.side._sources import COLUMNS, VERSION, Source, build, check_columns, fail
+from sidelight.side._sources import (
+    COLUMNS,
+    VERSION,
+    Reading,
+    Source,
+    build,
+    check_columns,
+    fail,
+)
 from sidelight.side._statements import SelfPairs
+from sidelight.side._tools import HOLDS, check_held, read_tool, recognise, write_tool
 
 if TYPE_CHECKING:
     from sidelight.side._information import SideInformation
@@ -42,14 +53,30 @@ _SUFFIXES = {
     ".ndjson": "jsonl",
     ".parquet": "parquet",
     ".link": "graph",
+    ".json": "json",  # of which tool is seen inside
 }
-_WRITTEN = ("csv", "tsv", "jsonl", "parquet")
-_READ = (*_WRITTEN, "pairs", "graph")
+_WHOLE = ("csv", "tsv", "jsonl", "parquet")  # formats that hold every statement
+_WRITTEN = (*_WHOLE, *HOLDS)
+_READ = (*_WRITTEN, "graph")
+_TOOLS = ("label-studio", "prodigy", "dedupe")
 
 # How people write must and cannot in plain files of pairs.
 _PAIR_WORDS = {
     **dict.fromkeys(("must", "ml", "must-link", "must_link", "mustlink", "1", "+1"), MUST),
     **dict.fromkeys(("cannot", "cl", "cannot-link", "cannot_link", "cannotlink", "-1"), CANNOT),
+}
+# How people head two columns of rows.
+_PAIR_NAMES = {
+    *(
+        ("i", "j"),
+        ("id1", "id2"),
+        ("id_1", "id_2"),
+        ("row1", "row2"),
+        ("a", "b"),
+        ("left", "right"),
+    ),
+    *(("first", "second"), ("source", "target"), ("from", "to"), ("left_id", "right_id")),
+    *(("id_left", "id_right"), ("id_a", "id_b"), ("idx1", "idx2"), ("item1", "item2")),
 }
 _NO_COMMENT = re.compile(r"[\s,]*[^\s,#]")  # nor a line of empty cells
 # Files are parsed in pieces of this many lines: at once, a million records as lists or
@@ -57,7 +84,36 @@ _NO_COMMENT = re.compile(r"[\s,]*[^\s,#]")  # nor a line of empty cells
 _PIECE = 50_000
 
 
-def read(
+def read(path: str | os.PathLike[str], **how: Any) -> "SideInformation":
+    """Read side information from a file; what is left out of it is a warning.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    **how
+        Formats and options: see `read_all`, which also gives the columns that are not ours.
+
+    Returns
+    -------
+    SideInformation
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from sidelight.side import read
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "pairs.txt"
+    >>> _ = path.write_text("0 1 must")
+    >>> read(path, format="pairs", n_samples=4)
+    SideInformation(4 rows; 1 must)
+    """
+    found = read_all(path, **how)
+    for note in found.notes:
+        warnings.warn(note, UserWarning, stacklevel=2)
+    return found.side
+
+
+def read_all(
     path: str | os.PathLike[str],
     *,
     format: str | None = None,
@@ -67,27 +123,36 @@ def read(
     kind: str | None = None,
     first_row: int = 0,
     self_pairs: SelfPairs = "raise",
+    skip_unknown: bool = False,
+    row_field: str | None = None,
     classes: Any = None,
-) -> "SideInformation":
-    r"""Read side information from a file.
+) -> Reading:
+    r"""Read side information from a file, with its other columns and notes.
 
     Parameters
     ----------
     path : str or path
         The file.
-    format : {"csv", "tsv", "jsonl", "parquet", "pairs", "graph"}, optional
-        By default told by the suffix: .csv, .tsv, .jsonl or .ndjson, .parquet, .link (graph).
+    format : {"csv", "tsv", "jsonl", "parquet", "pairs", "graph", "label-studio", "prodigy", \
+"dedupe"}, optional
+        By default told by the suffix: .csv, .tsv, .jsonl or .ndjson, .parquet, .link (graph); in
+        .json and .jsonl files of other tools by what they hold.
 
         - ``csv`` and ``tsv``: a table with a line of column names: ``kind``, ``i`` and, as needed,
-          ``j``, ``class``, ``weight``, ``annotator``, ``vocabulary``, in any order.
+          ``j``, ``class``, ``weight``, ``annotator``, ``vocabulary``, in any order. Other columns
+          are not used.
         - ``jsonl``: one JSON object per statement; the first line may say the number of rows and
           their ids. ``parquet`` (needs the extra ``parquet``) has the same in its metadata.
         - ``pairs``: lines ``i j must`` or ``i,j,cannot``, also ml/cl, must-link/cannot-link and
           1/-1; with ``kind=`` lines ``i j``. ``#`` begins a comment line; a first line
-          ``i j kind`` is passed over.
+          ``i j kind``, or one of column names such as ``id1,id2``, is passed over.
         - ``graph``: lines ``i j weight`` of one ``kind=``, as in the files that the authors of
           ssc-ipa publish (numbered from 1: ``first_row=1``). There a self pair of weight w is
           written as 2 w, the diagonal entry of an undirected graph, and so it is read.
+        - ``label-studio``: the JSON export; choices about one row are labels, "same" and
+          "different" about two rows are pairs (also of a Pairwise tag with such classes).
+          ``prodigy``: JSON lines of ``db-out``; labels and choices, accepted or not, and pairs.
+          ``dedupe``: a training file; match and distinct pairs of records.
     n_samples : int or "infer", optional
         The number of rows of the data, where neither the file nor ``index`` says it. With
         ``"infer"`` the data has the rows that the file mentions, to check a file without its data.
@@ -102,39 +167,49 @@ def read(
         The number of the first row in the file, when rows are given by number.
     self_pairs : {"raise", "drop", "keep"}
         What to do with a pair of a row and itself.
+    skip_unknown : bool
+        Whether to leave out statements about rows that the data does not have; otherwise they are
+        an `UnknownRowsError` with the ids that are most like theirs.
+    row_field : str, optional
+        The field of other tools' records that holds the id of a row ("id" and the like by
+        default); two with a comma between them for pairs.
     classes : sequence, optional
         The classes that may occur; a label outside is an error.
 
     Returns
     -------
-    SideInformation
+    Reading
 
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from sidelight.side import read
+    >>> from sidelight.side import read_all
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "answers.txt"
-    >>> _ = path.write_text("# asked on Monday\n0 1 must\n1 3 cannot\n")
-    >>> read(path, format="pairs", n_samples=4)
-    SideInformation(4 rows; 1 must, 1 cannot)
+    >>> _ = path.write_text("# asked on Monday\n0 1 must\n1 3 cannot\n1 9 must\n")
+    >>> found = read_all(path, format="pairs", n_samples=4, skip_unknown=True)
+    >>> found.side, found.notes[0].split(": ")[1]
+    (SideInformation(4 rows; 1 must, 1 cannot), '1 statement is about rows that the data ...')
     """
     path = Path(path)
-    format = _format(path, format, _READ)
     refuse_missing(path, SideInformationError)
+    format = _format(path, format, _READ)
     if kind is not None and format not in ("pairs", "graph"):
         raise SideInformationError(
             f"kind= is for pairs and graph files; a {format} file has a column for it."
         )
     if kind not in (None, "must", "cannot"):
         raise SideInformationError(f'kind is "must" or "cannot", not {kind!r}.')
+    if row_field is not None and format not in _TOOLS:
+        raise SideInformationError(f"row_field= is for files of {', '.join(_TOOLS)}.")
     with _no_garbage_collection(), long_cells():
         return build(
-            _read(path, format, kind),
+            _read(path, format, kind, row_field),
             n_samples=n_samples,
             index=index,
             class_type=class_type,
             first_row=first_row,
             self_pairs=self_pairs,
+            skip_unknown=skip_unknown,
             classes=classes,
         )
 
@@ -144,14 +219,16 @@ def write(
     path: str | os.PathLike[str],
     *,
     format: str | None = None,
+    extra: Mapping[str, Sequence[Any]] | None = None,
     overwrite: bool = False,
     keep_formulas: bool = False,
 ) -> None:
     """Write side information to a file, whole or not at all.
 
-    Every format gives back exactly what was written. JSON lines and Parquet carry the number of
-    rows and their ids; CSV is a plain table for any spreadsheet, and `read` has to be told
-    ``n_samples`` or ``index``.
+    CSV, TSV, JSON lines and Parquet give back exactly what was written. JSON lines and Parquet
+    carry the number of rows and their ids; CSV is a plain table for any spreadsheet, and `read` has
+    to be told ``n_samples`` or ``index``. The files of other tools hold what these have a place
+    for: other statements are an error.
 
     Parameters
     ----------
@@ -159,8 +236,11 @@ def write(
         What to write.
     path : str or path
         The file.
-    format : {"csv", "tsv", "jsonl", "parquet"}, optional
+    format : {"csv", "tsv", "jsonl", "parquet", "pairs", "label-studio", "prodigy", "dedupe"}, \
+optional
         By default told by the suffix.
+    extra : dict, optional
+        Further columns of csv, tsv, jsonl and parquet, an entry per statement: see `Reading`.
     overwrite : bool
         Whether a file of that name may be replaced.
     keep_formulas : bool
@@ -183,16 +263,64 @@ def write(
     """
     path = Path(path)
     format = _format(path, format, _WRITTEN)
+    if format in HOLDS:
+        check_held(side, format)
+    extra = _check_extra(side, extra or {}, format)
     with replacing(path, overwrite=overwrite, error=SideInformationError) as temporary:
         if format == "parquet":
-            _write_parquet(side, temporary, path)
+            _write_parquet(side, temporary, path, extra)
         elif format == "jsonl":
-            _write_json_lines(side, temporary)
+            _write_json_lines(side, temporary, extra)
+        elif format in HOLDS:
+            write_tool(side, temporary, format)
         else:
-            _write_table(side, temporary, "," if format == "csv" else "\t", keep_formulas)
+            _write_table(side, temporary, "," if format == "csv" else "\t", extra, keep_formulas)
 
 
-def _read(path: Path, format: str, kind: str | None) -> Source:
+def held_by(path: str | os.PathLike[str], format: str | None = None) -> list[str] | None:
+    """The kinds of statement that a file to be written can hold; None where it holds all.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    format : str, optional
+        See `write`.
+
+    Returns
+    -------
+    list of str or None
+
+    Examples
+    --------
+    >>> from sidelight.side import held_by
+    >>> held_by("training.json", "dedupe"), held_by("said.csv")
+    (['must', 'cannot'], None)
+    """
+    kinds = HOLDS.get(_format(Path(path), format, _WRITTEN))
+    return None if kinds is None else list(kinds)
+
+
+def _check_extra(
+    side: "SideInformation", extra: Mapping[str, Sequence[Any]], format: str
+) -> Mapping[str, Sequence[Any]]:
+    """Refuse further columns that have no place, or another length."""
+    taken = [name for name in extra if name in COLUMNS]
+    if taken or (extra and format not in _WHOLE):
+        where = f"a column {taken[0]!r} of their own" if taken else f"{format} files, none"
+        raise SideInformationError(f"extra columns cannot be written: there is {where}.")
+    wrong = [name for name, cells in extra.items() if len(cells) != side.n_statements]
+    if wrong:
+        raise SideInformationError(
+            f"the extra column {wrong[0]!r} has {len(extra[wrong[0]])} entries for "
+            f"{side.n_statements} statements; give one each."
+        )
+    return extra
+
+
+def _read(path: Path, format: str, kind: str | None, row_field: str | None) -> Source:
+    if format in _TOOLS:
+        return read_tool(path, _open(path), format, row_field)
     if format in ("csv", "tsv"):
         return _read_table(path, delimiter="," if format == "csv" else "\t")
     if format == "jsonl":
@@ -216,8 +344,15 @@ def _no_garbage_collection() -> Iterator[None]:
 
 def _format(path: Path, format: str | None, allowed: Sequence[str]) -> str:
     told = format or _SUFFIXES.get(path.suffix.lower())
+    if format is None and told in ("json", "jsonl") and allowed is _READ:
+        told = recognise(path, _first_line(path) if told == "jsonl" else _open(path)) or told
     if told is not None and told in allowed:
         return told
+    if told == "json":
+        raise SideInformationError(
+            f"{path.name}: a .json file is of Label Studio or dedupe; give format=, one of "
+            f"{', '.join(_TOOLS)} (--from or --to on the command line)."
+        )
     came = f"format={format!r}" if format else f"the suffix of {path.name!r}"
     if told in _READ:
         raise SideInformationError(
@@ -268,12 +403,22 @@ def _texts(
     }
 
 
-def _write_table(side: "SideInformation", path: Path, delimiter: str, keep_formulas: bool) -> None:
-    columns = _texts(side, partial(to_cell, keep_formulas=keep_formulas), "")
+def _write_table(
+    side: "SideInformation",
+    path: Path,
+    delimiter: str,
+    extra: Mapping[str, Sequence[Any]],
+    keep_formulas: bool,
+) -> None:
+    columns: dict[str, Any] = _texts(side, partial(to_cell, keep_formulas=keep_formulas), "")
+    for name, cells in extra.items():
+        texts = ["" if cell is None else str(cell) for cell in cells]
+        columns[name] = texts if keep_formulas else list(map(quoted, texts))
+    names = (*COLUMNS, *extra)
     with open(path, "x", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows(zip(*(columns[name] for name in COLUMNS), strict=True))
+        writer.writerow(names if keep_formulas else map(quoted, names))
+        writer.writerows(zip(*(columns[name] for name in names), strict=True))
 
 
 def _header(side: "SideInformation") -> dict[str, Any]:
@@ -284,8 +429,11 @@ def _header(side: "SideInformation") -> dict[str, Any]:
     }
 
 
-def _write_json_lines(side: "SideInformation", path: Path) -> None:
-    columns = _texts(side, json.dumps, "null")
+def _write_json_lines(
+    side: "SideInformation", path: Path, extra: Mapping[str, Sequence[Any]]
+) -> None:
+    columns: dict[str, Any] = _texts(side, json.dumps, "null")
+    columns |= {name: list(map(json.dumps, cells)) for name, cells in extra.items()}
     # A column that is empty throughout is left out: it reads the same from half as long a file.
     said = side.statements
     empty = {
@@ -295,16 +443,20 @@ def _write_json_lines(side: "SideInformation", path: Path) -> None:
         "vocabulary": said.vocabulary,
     }
     names = [name for name in COLUMNS if name not in empty or (empty[name] >= 0).any()]
-    line = "{" + ", ".join(f'"{name}": %s' for name in names) + "}\n"
+    names += extra
+    keys = [json.dumps(name).replace("%", "%%") for name in names]
+    line = "{" + ", ".join(f"{key}: %s" for key in keys) + "}\n"
     with open(path, "x", encoding="utf-8", newline="") as file:
         file.write(json.dumps(_header(side)) + "\n")
         file.writelines(map(line.__mod__, zip(*(columns[name] for name in names), strict=True)))
 
 
-def _write_parquet(side: "SideInformation", temporary: Path, path: Path) -> None:
+def _write_parquet(
+    side: "SideInformation", temporary: Path, path: Path, extra: Mapping[str, Sequence[Any]]
+) -> None:
     parquet = _frames.import_parquet()
     try:
-        table = _frames.arrow_table(side, _header(side))
+        table = _frames.with_columns(_frames.arrow_table(side, _header(side)), extra)
     except UnicodeEncodeError as error:
         raise SideInformationError(
             f"{path}: the name {error.object!r} is no valid Unicode, which Parquet cannot hold; "
@@ -321,6 +473,15 @@ def _open(path: Path) -> str:
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:  # spreadsheets begin with a mark
             return file.read()
+    except UnicodeDecodeError as error:
+        refuse_encoding(path, error, SideInformationError)
+
+
+def _first_line(path: Path) -> str:
+    """The first line that holds anything: enough to see whose file it is."""
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            return next(filter(str.strip, file), "")
     except UnicodeDecodeError as error:
         refuse_encoding(path, error, SideInformationError)
 
@@ -350,7 +511,8 @@ def _read_table(path: Path, delimiter: str) -> Source:
         raise SideInformationError(
             f"{path}: {error}; a cell with a quote in it is written in quotes, the quote twice."
         ) from None
-    return Source(str(path), columns, text=True, lines=lines)
+    extra = {name: columns.pop(name) for name in names if name not in COLUMNS}
+    return Source(str(path), columns, text=True, lines=lines, extra=extra)
 
 
 def _is_filled(row: list[str]) -> bool:
@@ -364,7 +526,7 @@ def _check_names(path: Path, names: list[str], delimiter: str) -> None:
         )
     other = [mark for mark in ",;\t" if mark != delimiter and mark in "".join(names)]
     hint = f" Are the columns separated by {other[0]!r}? A csv file has commas." if other else ""
-    check_columns(str(path), names, hint)
+    check_columns(str(path), names, hint, others=True)
 
 
 def _columns(
@@ -420,7 +582,7 @@ def _read_plain(path: Path, format: str, kind: str | None) -> Source:
         rows = list(map(str.split, data))
     third = "weight" if format == "graph" else "kind"
     names = ["i", "j"] if format == "pairs" and kind is not None else ["i", "j", third]
-    if rows and [cell.strip().lower() for cell in rows[0]] == names:
+    if rows and _are_names([cell.strip().lower() for cell in rows[0]], names):
         rows, numbers = rows[1:], numbers[1:]
     columns = _columns(path, names, iter(rows), lambda: numbers)
     if kind is not None:
@@ -437,6 +599,11 @@ def _read_plain(path: Path, format: str, kind: str | None) -> Source:
     )
 
 
+def _are_names(cells: list[str], names: list[str]) -> bool:
+    """Whether the first line of a file of pairs holds the names of its columns."""
+    return cells == names or (len(cells) == len(names) and tuple(cells[:2]) in _PAIR_NAMES)
+
+
 def _read_json_lines(path: Path) -> Source:
     text = _open(path).split("\n")
     filled = list(map(str.strip, text))
@@ -449,35 +616,28 @@ def _read_json_lines(path: Path) -> Source:
             header = check_header(str(path), first)
             lines, numbers = lines[1:], numbers[1:]
     columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+    extra: dict[str, list[Any]] = {}
     for start in range(0, len(lines), _PIECE):
         there = numbers[start : start + _PIECE]
         records = _parse_json(path, lines[start : start + _PIECE], there)
-        for name, values in _record_columns(path, records, there).items():
-            columns[name].extend(values)
+        for name in COLUMNS:
+            columns[name].extend(map(methodcaller("get", name), records))
+        for name in _other_keys(records):
+            extra.setdefault(name, [None] * start)
+        for name, values in extra.items():
+            values.extend(map(methodcaller("get", name), records))
     for name, column in columns.items():
         if {list, dict} & set(map(type, column)):
             wrong = [n for n, v in zip(numbers, column, strict=True) if isinstance(v, (list, dict))]
             remedy = "a value is a text, a number, true, false or null."
             fail(str(path), wrong, f"{name} is a list or an object", remedy, unit="line")
-    return Source(str(path), columns, text=False, lines=lambda: numbers, header=header)
+    return Source(str(path), columns, text=False, lines=lambda: numbers, header=header, extra=extra)
 
 
-def _record_columns(
-    path: Path, records: list[dict[str, Any]], numbers: list[int]
-) -> dict[str, Iterable[Any]]:
-    """All columns of some records; None where a record does not have the key."""
-    known = set(COLUMNS)
-    if any(not known.issuperset(keys) for keys in set(map(tuple, records))):
-        wrong = [n for n, r in zip(numbers, records, strict=True) if not known.issuperset(r)]
-        unknown = [key for key in dict.fromkeys(chain.from_iterable(records)) if key not in known]
-        fail(
-            str(path),
-            wrong,
-            f"unknown key {', '.join(map(repr, unknown))}",
-            f"the keys are {', '.join(COLUMNS)}.",
-            unit="line",
-        )
-    return {name: map(methodcaller("get", name), records) for name in COLUMNS}
+def _other_keys(records: list[dict[str, Any]]) -> list[str]:
+    """Keys of some records that are not ours, in the order in which they come."""
+    forms = dict.fromkeys(map(tuple, records))
+    return [key for key in dict.fromkeys(chain.from_iterable(forms)) if key not in COLUMNS]
 
 
 def _parse_json(path: Path, lines: list[str], numbers: list[int]) -> list[dict[str, Any]]:
@@ -537,9 +697,20 @@ def check_header(name: str, header: Mapping[str, Any]) -> Mapping[str, Any]:
 def _read_parquet(path: Path) -> Source:
     table = read_parquet(path, _frames.import_parquet(), SideInformationError)
     with parquet_errors(path, SideInformationError):  # some damage shows in the texts only
-        check_columns(str(path), table.column_names)
+        check_columns(str(path), table.column_names, others=True)
+        others = [name for name in table.column_names if name not in COLUMNS]
+        extra = {name: table.column(name).to_pylist() for name in others}
+        table = table.drop_columns(others)
         noted = _frames.metadata(table, str(path))
         header = check_header(str(path), noted) if "sidelight" in noted else None
         columns = _frames.arrow_columns(table, str(path))
     numbers = range(table.num_rows)
-    return Source(str(path), columns, text=False, lines=lambda: numbers, unit="row", header=header)
+    return Source(
+        str(path),
+        columns,
+        text=False,
+        lines=lambda: numbers,
+        unit="row",
+        header=header,
+        extra=extra,
+    )

@@ -153,6 +153,18 @@ def arrow_table(side: "SideInformation", header: Mapping[str, Any]) -> Any:
     return table.replace_schema_metadata({"sidelight": json.dumps(metadata)} if metadata else None)
 
 
+def with_columns(table: Any, extra: Mapping[str, Sequence[Any]]) -> Any:
+    """An Arrow table with further columns; what Arrow has no type for becomes JSON texts."""
+    arrow = _import_arrow()
+    for name, cells in extra.items():
+        try:
+            column = arrow.array(cells)
+        except (arrow.ArrowException, TypeError):
+            column = arrow.array([None if cell is None else json.dumps(cell) for cell in cells])
+        table = table.append_column(name, column)
+    return table
+
+
 def _arrow_index(index: NDArray[Any]) -> Any:
     arrow = _import_arrow()
     return (

@@ -3,7 +3,7 @@
 Files and frames build SideInformation themselves, so they are imported where they are used.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -399,13 +399,16 @@ class SideInformation:
         path: str | PathLike[str],
         *,
         format: str | None = None,
+        extra: Mapping[str, Sequence[Any]] | None = None,
         overwrite: bool = False,
         keep_formulas: bool = False,
     ) -> None:
         """Write all statements to a file; see `sidelight.side.write` for formats and options."""
         from sidelight.side._files import write
 
-        write(self, path, format=format, overwrite=overwrite, keep_formulas=keep_formulas)
+        write(
+            self, path, format=format, extra=extra, overwrite=overwrite, keep_formulas=keep_formulas
+        )
 
     def to_frame(self, backend: str = "pandas") -> Any:
         """The statements as a pandas, polars or pyarrow table, rows by the user's ids."""

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import compress, repeat
 from operator import index as to_index
 from operator import is_, is_not
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ from sidelight.side._cells import (
 )
 from sidelight.side._kinds import KINDS
 from sidelight.side._names import as_column, brief
+from sidelight.side._spelling import nearest
 from sidelight.side._statements import SelfPairs
 
 if TYPE_CHECKING:
@@ -54,9 +55,21 @@ class Source:
     header: Mapping[str, Any] | None = None
     kinds: Mapping[str, int] | None = None  # the words for kinds, if they are not the usual ones
     twice_on_diagonal: bool = False  # an adjacency matrix holds A_ii = 2 w for a self pair
+    extra: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # columns that are not ours
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.columns["i"])
+
+    def take(self, kept: NDArray[np.bool_]) -> "Source":
+        """The same without some statements."""
+        numbers = list(compress(self.lines(), kept))
+        return replace(
+            self,
+            columns={name: list(compress(cells, kept)) for name, cells in self.columns.items()},
+            extra={name: list(compress(cells, kept)) for name, cells in self.extra.items()},
+            lines=lambda: numbers,
+        )
 
     def refuse(
         self,
@@ -95,7 +108,9 @@ def fail(
     raise error(f"{name}, {plural} {first}{more}: {problem}.", advice=f"What to do: {remedy}")
 
 
-def check_columns(name: str, columns: Sequence[str], hint: str = "") -> None:
+def check_columns(
+    name: str, columns: Sequence[str], hint: str = "", *, others: bool = False
+) -> None:
     """Refuse unknown, repeated and missing columns of a table of statements.
 
     Parameters
@@ -106,6 +121,8 @@ def check_columns(name: str, columns: Sequence[str], hint: str = "") -> None:
         The names of its columns.
     hint : str
         A sentence for the end of the message.
+    others : bool
+        Whether there may be other columns: files of tools have them.
 
     Examples
     --------
@@ -115,7 +132,7 @@ def check_columns(name: str, columns: Sequence[str], hint: str = "") -> None:
         ...
     sidelight.exceptions.SideInformationError: table: unknown column 'row'; missing column 'i'. ...
     """
-    unknown = [column for column in columns if column not in COLUMNS]
+    unknown = [] if others else [column for column in columns if column not in COLUMNS]
     twice = sorted({column for column in columns if list(columns).count(column) > 1})
     missing = [column for column in ("kind", "i") if column not in columns]
     problems = [
@@ -144,18 +161,23 @@ def build(
     class_type: type | None,
     first_row: int,
     self_pairs: SelfPairs,
+    skip_unknown: bool,
     classes: Any,
-) -> "SideInformation":
+) -> "Reading":
     """Check a file's columns and hand them to the one gate."""
     from sidelight.side._information import SideInformation
 
+    notes = [*source.notes, *_about_columns(source)]
+    if skip_unknown:
+        source, skipped = _without_unknown(source, n_samples, index, first_row)
+        notes += skipped
     kind = _kinds(source)
     i, j, size, ids = _rows(source, n_samples, index, first_row)
     weight = _weights(source)
     if source.twice_on_diagonal and self_pairs == "keep":
         weight = np.where(np.equal(i, j), weight / 2, weight)
     try:
-        return SideInformation.from_columns(
+        side = SideInformation.from_columns(
             kind,
             i,
             j,
@@ -171,6 +193,85 @@ def build(
     except SideInformationError as error:
         message = f"{source.name}: {_with_lines(source, str(error.args[0]))}"
         raise error.reworded(message) from None
+    extra = source.extra
+    if len(source) > side.n_statements:  # pairs of a row with itself that were dropped
+        kept = np.not_equal(_as_objects(i), _as_objects(j))
+        extra = source.take(kept).extra
+    return Reading(side, extra, notes)
+
+
+class Reading(NamedTuple):
+    r"""What a file says: the statements, its other columns, and notes about what was left out.
+
+    ``extra`` has the columns that are not ours, an entry per statement.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from sidelight.side import read_all
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "said.csv"
+    >>> _ = path.write_text("kind,i,j,seconds\nmust,0,1,7\n")
+    >>> found = read_all(path, n_samples=2)
+    >>> found.extra, found.notes[0].split(": ")[1]
+    ({'seconds': ['7']}, 'the column seconds is not used.')
+    """
+
+    side: "SideInformation"
+    extra: Mapping[str, Sequence[Any]]
+    notes: list[str]
+
+
+def _as_objects(cells: Any) -> NDArray[Any]:
+    column = np.empty(len(cells), dtype=object)
+    column[:] = list(cells)
+    return column
+
+
+def _about_columns(source: Source) -> list[str]:
+    """A sentence about columns that are not ours, and what they were perhaps meant to be."""
+    if not source.extra:
+        return []
+    missing = [name for name in COLUMNS if not all(source.columns.get(name, [None]))]
+    told = []
+    for name in source.extra:
+        meant = nearest(name, missing, limit=1)
+        told.append(f"{name} (did you mean {meant[0]}?)" if meant else name)
+    if len(told) == 1:
+        return [f"{source.name}: the column {told[0]} is not used."]
+    return [f"{source.name}: the columns {', '.join(told)} are not used."]
+
+
+def _without_unknown(
+    source: Source, n_samples: int | str | None, index: Any, first_row: int
+) -> tuple[Source, list[str]]:
+    """The statements about rows that the data has, and a sentence about the others."""
+    known = (source.header or {}).get("index") if index is None else as_column(index)
+    columns = [name for name in ("i", "j") if name in source.columns]
+    kept = np.ones(len(source), dtype=bool)
+    lost: list[Any] = []
+    if known is not None:
+        there = {None, *(known.tolist() if isinstance(known, np.ndarray) else known)}
+        for cells in filter(None, _ids(source, known)):
+            found = np.fromiter(map(there.__contains__, cells), dtype=bool, count=len(cells))
+            lost += [cells[k] for k in np.flatnonzero(~found).tolist()]
+            kept &= found
+    elif isinstance(n_samples, int):
+        for column in columns:
+            numbers, filled = _numbers(source, column)
+            outside = filled & ((numbers < first_row) | (numbers >= first_row + n_samples))
+            lost += numbers[outside].tolist()
+            kept &= ~outside
+    if kept.all():
+        return source, []
+    rows = list(dict.fromkeys(map(str, lost)))
+    shown = ", ".join(map(brief, rows[:5])) + (
+        f" and {len(rows) - 5:,} more" if len(rows) > 5 else ""
+    )
+    n_left = int((~kept).sum())
+    plural = "1 statement is" if n_left == 1 else f"{n_left:,} statements are"
+    return source.take(kept), [
+        f"{source.name}: {plural} about rows that the data does not have ({shown}), and left out."
+    ]
 
 
 def _with_lines(source: Source, message: str) -> str:

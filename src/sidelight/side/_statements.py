@@ -7,9 +7,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.exceptions import SideInformationError, UnknownRowsError
+from sidelight.exceptions import SelfPairsError, SideInformationError, UnknownRowsError
 from sidelight.side._kinds import IS_CLASS, IS_PAIR, KINDS, SIGN
 from sidelight.side._names import Name, as_column, brief, encode, is_missing, look_up
+from sidelight.side._spelling import nearest
 
 SelfPairs = Literal["raise", "drop", "keep"]
 Ints = NDArray[np.int64]
@@ -218,6 +219,7 @@ def _settle_self_pairs(
             say,
             "a row paired with itself",
             'leave them out, or say self_pairs="drop" or self_pairs="keep".',
+            error=SelfPairsError,
         )
     return table.take(~itself) if self_pairs == "drop" else table
 
@@ -377,9 +379,21 @@ def _look_up_pairs(
         say,
         "rows that are not in the index",
         "correct the ids, or give the index of the data they belong to.",
-        error=partial(UnknownRowsError, rows=map(str, unknown)),
+        error=partial(_unknown_rows, unknown, position),
     )
     return first, np.maximum(second, -1)
+
+
+def _unknown_rows(
+    unknown: list[Any], position: Mapping[Name, int], message: str, *, advice: str
+) -> UnknownRowsError:
+    """The error about ids that nobody has, with those that are most like the first of them."""
+    rows = list(dict.fromkeys(map(str, unknown)))
+    known = list(position)
+    near = {row: nearest(row, known) for row in rows[:5]}
+    told = [f"{row}: {' or '.join(names)}?" for row, names in near.items() if names]
+    meant = f" Did you mean, for {'; '.join(told)}" if told else ""
+    return UnknownRowsError(message, advice=f"{advice}{meant}", rows=rows, by_id=True, nearest=near)
 
 
 def _positions(

@@ -8,7 +8,7 @@ beside each other. ``save`` and ``load`` keep what was found, for rows to come.
 from sidelight.study._answer import Answer, Cluster
 from sidelight.study._build import COUNTS, build
 from sidelight.study._fit import compare, fit
-from sidelight.study._gather import gather
+from sidelight.study._gather import collect, gather
 from sidelight.study._saved import Prediction, Saved, load, save
 from sidelight.tables import Preparation, Prepared, PreparedColumn, prepare
 
@@ -22,6 +22,7 @@ __all__ = [
     "PreparedColumn",
     "Saved",
     "build",
+    "collect",
     "compare",
     "fit",
     "gather",

@@ -43,6 +43,8 @@ def fit(
     time_limit: float | None = None,
     use_rep: str | None = None,
     pairs_key: str | None = None,
+    skip_unknown: bool = False,
+    self_pairs: Literal["raise", "drop", "keep"] = "raise",
     reading: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> "Answer":
@@ -93,6 +95,11 @@ def fit(
         What to cluster cells by (.h5ad): a key of ``obsm``, or "X".
     pairs_key : str, optional
         Key of ``uns`` with statements that an .h5ad file holds.
+    skip_unknown : bool
+        Whether to leave out statements of files about rows that the table does not have; the notes
+        count them. Otherwise they are an `UnknownRowsError`.
+    self_pairs : {"raise", "drop", "keep"}, default="raise"
+        What to do with pairs of a row and itself in files.
     reading : dict, optional
         How the file is read, where looking finds it wrong: ``sep``, ``decimal``, ``sheet`` as in
         `sidelight.tables.read_table`.
@@ -129,7 +136,8 @@ def fit(
     opened = open_study(
         data, side, told, labels=labels, id=id, truth=truth, columns=columns, drop=drop,
         one_hot=one_hot, text=text, text_model=text_model, impute=impute, scale=scale,
-        use_rep=use_rep, pairs_key=pairs_key, reading=reading,
+        use_rep=use_rep, pairs_key=pairs_key, skip_unknown=skip_unknown, self_pairs=self_pairs,
+        reading=reading,
     )  # fmt: skip
     X, known, notes = opened.prepared.X, opened.known, list(opened.prepared.notes)
     comparison = None
@@ -193,6 +201,8 @@ def compare(
     seed: int = 0,
     use_rep: str | None = None,
     pairs_key: str | None = None,
+    skip_unknown: bool = False,
+    self_pairs: Literal["raise", "drop", "keep"] = "raise",
     reading: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> "Comparison":
@@ -201,7 +211,7 @@ def compare(
     Parameters
     ----------
     data, side, labels, id, columns, drop, one_hot, text, text_model, impute, scale, use_rep, \
-pairs_key, reading
+pairs_key, skip_unknown, self_pairs, reading
         The table and what people know about it: see `fit`.
     models : "default" or a sequence of names, classes and estimators, default="default"
         Who takes part: see `sidelight.select.compare`.
@@ -237,7 +247,8 @@ pairs_key, reading
     opened = open_study(
         data, side, told, labels=labels, id=id, columns=columns, drop=drop, one_hot=one_hot,
         text=text, text_model=text_model,
-        impute=impute, scale=scale, use_rep=use_rep, pairs_key=pairs_key, reading=reading,
+        impute=impute, scale=scale, use_rep=use_rep, pairs_key=pairs_key, skip_unknown=skip_unknown,
+        self_pairs=self_pairs, reading=reading,
     )  # fmt: skip
     return compared(
         opened.prepared.X, opened.known, told, models=models, n_clusters=n_clusters,

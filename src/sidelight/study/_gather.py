@@ -1,5 +1,6 @@
 """Statements about the rows of a table: from files, from a column, from inside the data."""
 
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from operator import add
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from sidelight._reading import refuse_missing
 from sidelight.exceptions import SidelightError, UnknownNumberOfRowsError
-from sidelight.side import KINDS, SideInformation, usable_kinds
+from sidelight.side import KINDS, Reading, SideInformation, read_all, usable_kinds
 from sidelight.tables import Table, as_table, open_h5ad
 
 
@@ -42,7 +43,7 @@ def gather(
     n_rows : int, optional
         The number of rows, if there is no table; by default those that one file names.
     **how
-        How files are read: see `SideInformation.read`.
+        How files are read: see `sidelight.side.read_all`.
 
     Returns
     -------
@@ -56,6 +57,45 @@ def gather(
     >>> said = SideInformation.from_pairs(must=[("ann", "bob")], index=people["who"])
     >>> study.gather(said, people, id="who", labels="known")
     SideInformation(3 rows; 1 must, 2 label; 2 classes)
+    """
+    found = collect(side, data, id=id, labels=labels, pairs_key=pairs_key, n_rows=n_rows, **how)
+    for note in found.notes:
+        warnings.warn(note, UserWarning, stacklevel=2)
+    return found.side
+
+
+def collect(
+    side: Any,
+    data: Any = None,
+    *,
+    id: str | None = None,
+    labels: str | None = None,
+    pairs_key: str | None = None,
+    n_rows: int | None = None,
+    **how: Any,
+) -> Reading:
+    r"""Collect statements as `gather` does, with notes about what was left out of the files.
+
+    Parameters
+    ----------
+    side, data, id, labels, pairs_key, n_rows, **how
+        See `gather`.
+
+    Returns
+    -------
+    sidelight.side.Reading
+        The statements, the other columns of the file where there is one and nothing else, and
+        notes.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from sidelight import study
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "said.csv"
+    >>> _ = path.write_text("kind,i,class,mood\nlabel,0,cat,good\nlabel,1,dog,bad\n")
+    >>> found = study.collect(path)
+    >>> found.side, list(found.extra)
+    (SideInformation(2 rows; 2 label; 2 classes), ['mood'])
     """
     sources = list(sources_of(side))
     if data is not None:
@@ -75,7 +115,7 @@ def gather(
     if n_rows is None:
         return read_one(sources[0], n_samples="infer", **how)
     found = [read_one(source, n_samples=n_rows, **how) for source in sources]
-    return joined([SideInformation.empty(n_rows), *found])
+    return joined(SideInformation.empty(n_rows), found)
 
 
 def sources_of(side: Any) -> Iterator[Any]:
@@ -93,12 +133,18 @@ def sources_of(side: Any) -> Iterator[Any]:
         yield Path(source)
 
 
-def read_one(source: Any, **how: Any) -> SideInformation:
-    return SideInformation.read(source, **how) if isinstance(source, Path) else source
+def read_one(source: Any, **how: Any) -> Reading:
+    return read_all(source, **how) if isinstance(source, Path) else Reading(source, {}, [])
 
 
-def joined(parts: Iterable[SideInformation]) -> SideInformation:
-    return reduce(add, parts)
+def joined(
+    empty: SideInformation, found: Sequence[Reading], more: Iterable[SideInformation] = ()
+) -> Reading:
+    """All of them together; the other columns of a file are kept where it is the only source."""
+    more = list(more)
+    extra = found[0].extra if len(found) == 1 and not more else {}
+    side = reduce(add, [empty, *(part.side for part in found), *more])
+    return Reading(side, extra, [note for part in found for note in part.notes])
 
 
 def about(
@@ -109,15 +155,15 @@ def about(
     labels: str | None,
     pairs_key: str | None,
     **how: Any,
-) -> SideInformation:
+) -> Reading:
     """All statements about the rows of a table: files, a column of labels, those inside .h5ad."""
-    parts = [SideInformation.empty(table.n_rows, index=ids)]
-    parts += [read_one(source, n_samples=table.n_rows, index=ids, **how) for source in sources]
+    found = [read_one(source, n_samples=table.n_rows, index=ids, **how) for source in sources]
+    more = []
     if labels is not None:
-        parts.append(SideInformation.from_labels(table.labels(labels), index=ids))
+        more.append(SideInformation.from_labels(table.labels(labels), index=ids))
     if pairs_key is not None:
-        parts.append(statements_inside(table.path, pairs_key))
-    return joined(parts)
+        more.append(statements_inside(table.path, pairs_key))
+    return joined(SideInformation.empty(table.n_rows, index=ids), found, more)
 
 
 def statements_inside(path: Path, pairs_key: str) -> SideInformation:

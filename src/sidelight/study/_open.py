@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from numpy.typing import NDArray
 
@@ -44,6 +44,8 @@ def open_study(
     scale: str | None,
     use_rep: str | None,
     pairs_key: str | None,
+    skip_unknown: bool = False,
+    self_pairs: Literal["raise", "drop", "keep"] = "raise",
     reading: Mapping[str, Any] | None,
     **how: Any,
 ) -> Opened:
@@ -57,5 +59,7 @@ def open_study(
         ids = table.ids(id)
         scale = scale or ("none" if is_cells(table.path) else "standard")
         prepared = prepare(table, aside=named, text=texts, scale=scale, ids=ids, **how)
-        known = about(table, ids, sources, labels=labels, pairs_key=pairs_key)
-    return Opened(table, ids, prepared, known)
+        how_read = {"skip_unknown": skip_unknown, "self_pairs": self_pairs}
+        known = about(table, ids, sources, labels=labels, pairs_key=pairs_key, **how_read)
+        prepared = prepared._replace(notes=[*prepared.notes, *known.notes])
+    return Opened(table, ids, prepared, known.side)
