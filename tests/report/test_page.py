@@ -289,6 +289,7 @@ def test_pointing_at_a_row_shows_its_name_and_statements(told, browser, tmp_path
         "s.dispatchEvent(new Event('change'));return document.querySelectorAll('.lines *').length})"
     )
     assert browser.evaluate(choose + "('@ann')") == 3
+    assert browser.evaluate(choose + "('?')") == 1
     assert browser.evaluate(choose + "('doubt')") == 2
     assert browser.evaluate("document.querySelectorAll('.lines .doubt').length") == 2
 

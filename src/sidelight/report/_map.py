@@ -28,6 +28,7 @@ class Drawn(NamedTuple):
     data: Html
     n_shown: int
     people: list[str]
+    n_unnamed: int
     n_doubtful: int
 
 
@@ -64,8 +65,10 @@ def draw_map(
     svg = tag(
         "svg", lines, *parts, ring, viewBox=f"0 0 {WIDTH} {HEIGHT}", role="img", aria_label=label
     )
-    data, people, n_doubtful = _data(result, rows, doubtful, names)
-    return Drawn(svg, data, len(rows), people, n_doubtful)
+    data, said = _data(result, rows, doubtful, names)
+    people = [_short(str(result.side.annotators[k])) for k in sorted({s[3] for s in said} - {-1})]
+    n_unnamed, n_doubtful = sum(s[3] < 0 for s in said), sum(s[4] for s in said)
+    return Drawn(svg, data, len(rows), people, n_unnamed, n_doubtful)
 
 
 def _shown_rows(
@@ -132,7 +135,7 @@ def _short(text: str, limit: int = _NAME) -> str:
 
 def _data(
     result: ClusterResult, rows: NDArray[np.int64], doubtful: NDArray[np.bool_], names: list[str]
-) -> tuple[Html, list[str], int]:
+) -> tuple[Html, list[list[int]]]:
     """What the script needs: names of rows, and the statements between them."""
     side, said = result.side, result.side.statements
     at = np.full(len(result.labels), -1)
@@ -150,16 +153,14 @@ def _data(
         ]
         for k in chosen.tolist()
     ]
-    people = [_short(str(name)) for name in side.annotators]
     data = {
         "rows": _names_of_rows(side, rows),
         "clusters": {k: _short(names[k]) for k in np.unique(result.labels[rows]).tolist()},
         "classes": [_short(str(name)) for name in side.classes],
-        "people": people,
+        "people": [_short(str(name)) for name in side.annotators],
         "said": statements,
     }
-    used = [people[k] for k in sorted({s[3] for s in statements if s[3] >= 0})]
-    return as_data(data, "map-data"), used, sum(s[4] for s in statements)
+    return as_data(data, "map-data"), statements
 
 
 def _names_of_rows(side: Any, rows: NDArray[np.int64]) -> list[str]:

@@ -311,12 +311,14 @@ def _legend(clusters: list[dict[str, Any]], optional: list[tuple[str, str]]) -> 
 
 def _map(summary: dict[str, Any], drawn: Drawn, legend: Html) -> Html:
     controls = []
-    if drawn.people or drawn.n_doubtful:
+    if drawn.people or drawn.n_unnamed:
         options = [tag("option", "nobody", value="")]
         if drawn.n_doubtful:
             told = f"all, the {drawn.n_doubtful:,} doubtful ones"
             options.append(tag("option", told, value="doubt"))
         options += [tag("option", name, value=f"@{name}") for name in drawn.people]
+        if drawn.n_unnamed:
+            options.append(tag("option", "people without a name", value="?"))
         controls.append(tag("label", "Statements of ", tag("select", *options)))
     if summary["before"] is not None:
         for value, text in (("now", "with statements"), ("before", "without")):
@@ -324,7 +326,7 @@ def _map(summary: dict[str, Any], drawn: Drawn, legend: Html) -> Html:
             radio = Html(f'<input type="radio" name="when" value="{value}"{checked}>')
             controls.append(tag("label", radio, f" {text}"))
     caption = "Point at a row to see its name and what was said about it"
-    if drawn.people or drawn.n_doubtful:
+    if drawn.people or drawn.n_unnamed:
         caption += ": lines go to rows that belong together, dashed ones to rows that do not, "
         caption += "rings are labels, red is doubtful"
     if drawn.n_shown < summary["n_rows"]:

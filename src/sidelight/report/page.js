@@ -38,7 +38,9 @@
     lines.textContent = "";
     var want = select ? select.value : "";
     if (want === "") return;
-    data.said.forEach(function (s) { if (want === "doubt" ? s[4] : data.people[s[3]] === want.slice(1)) draw(s); });
+    data.said.forEach(function (s) {
+      if (want === "doubt" ? s[4] : want === "?" ? s[3] < 0 : data.people[s[3]] === want.slice(1)) draw(s);
+    });
   }
   function point(event) {
     var at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
