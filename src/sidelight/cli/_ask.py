@@ -22,6 +22,9 @@ from sidelight.cli._options import (
     Seed,
     Sep,
     Sheet,
+    SkipUnknown,
+    Text,
+    TextModel,
     UseRep,
     reading,
 )
@@ -74,11 +77,14 @@ def ask(
     columns: Columns = None,
     drop: Drop = None,
     one_hot: OneHot = None,
+    text: Text = None,
+    text_model: TextModel = "auto",
     impute: Imputed = None,
     scale: Scaled = None,
     sep: Sep = None,
     decimal: Decimal = None,
     sheet: Sheet = None,
+    skip_unknown: SkipUnknown = False,
     seed: Seed = 0,
 ) -> None:
     """Answer the questions that help most: do these two rows belong together, what is this one?
@@ -97,33 +103,31 @@ def ask(
     needs += [{"pair": "j", "label": "class"}[kind] for kind in kinds]
     with Book(side, needs) as book:
         from sidelight.cli._progress import Stages
-        from sidelight.study import collect, prepare
-        from sidelight.tables import as_table
+        from sidelight.study import open_study
 
-        named = [name for name in (id, labels) if name is not None]
         is_alone = sys.stdin.isatty() and sys.stdout.isatty()
-        with Stages() as stages, stages.stage(f"reading {data}"):
-            table = as_table(data, text=named, use_rep=use_rep, **reading(sep, decimal, sheet))
-            table.check_names(named)
-            ids = table.ids(id)
-            rows = Rows(table, ids, id=id, show=show or (), hide=hide or ())
-            scaled = (scale and scale.value) or (
-                "none" if data.suffix.lower() == ".h5ad" else "standard"
-            )
-            prepared = prepare(
-                table,
-                aside=named,
-                ids=ids,
+        with Stages() as stages:
+            opened = open_study(
+                data,
+                [side, *(known or ())],
+                stages,
+                labels=labels,
+                id=id,
                 columns=columns or (),
                 drop=drop or (),
                 one_hot=one_hot or (),
+                text=text or (),
+                text_model=text_model,
                 impute=impute and impute.value,
-                scale=scaled,
+                scale=scale and scale.value,
+                use_rep=use_rep,
+                skip_unknown=skip_unknown,
+                reading=reading(sep, decimal, sheet),
             )
-            found = collect([side, *(known or ())], table, id=id, labels=labels)
-            told = found.side
+        rows = Rows(opened.table, opened.ids, id=id, show=show or (), hide=hide or ())
+        told = opened.known
         interview = Interview(
-            _asker(prepared.X, told, annotator, kinds, seed),
+            _asker(opened.prepared.X, told, annotator, kinds, seed),
             n_known=told.n_statements,
             annotator=annotator,
             patience=_patience(is_alone),
@@ -131,9 +135,9 @@ def ask(
         with interview:
             with Stages() as stages, stages.stage("thinking of the first questions"):
                 interview.wait()
-            for note in found.notes:
+            for note in opened.prepared.notes:
                 typer.echo(note, err=True)
-            if ids is None and told.n_statements:
+            if opened.ids is None and told.n_statements:
                 typer.echo(
                     f"{side} names rows by their number: {data} must not have changed since.",
                     err=True,

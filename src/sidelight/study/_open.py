@@ -26,6 +26,16 @@ class Nobody:
 
 
 class Opened(NamedTuple):
+    """A table that was read: itself, ids of its rows, its matrix, and what is known about them.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sidelight import study
+    >>> study.open_study(pd.DataFrame({"x": [0.0, 1.0]})).table.n_rows
+    2
+    """
+
     table: Table
     ids: NDArray[Any] | None
     prepared: Prepared
@@ -34,22 +44,44 @@ class Opened(NamedTuple):
 
 def open_study(
     data: Any,
-    side: Any,
-    progress: Progress,
+    side: Any = (),
+    progress: Progress | None = None,
     *,
-    labels: str | None,
-    id: str | None,
+    labels: str | None = None,
+    id: str | None = None,
     truth: str | None = None,
-    text: str | Sequence[str],
-    scale: str | None,
-    use_rep: str | None,
-    pairs_key: str | None,
+    text: str | Sequence[str] = (),
+    scale: str | None = None,
+    use_rep: str | None = None,
+    pairs_key: str | None = None,
     skip_unknown: bool = False,
     self_pairs: Literal["raise", "drop", "keep"] = "raise",
-    reading: Mapping[str, Any] | None,
+    reading: Mapping[str, Any] | None = None,
     **how: Any,
 ) -> Opened:
-    """Read a table, make a matrix of it, and collect the statements about its rows."""
+    """Read a table, make a matrix of it, and collect the statements about its rows.
+
+    Parameters
+    ----------
+    data, side, progress, labels, id, truth, text, scale, use_rep, pairs_key, skip_unknown, \
+self_pairs, reading
+        See `fit`.
+    **how
+        The other options of `prepare`.
+
+    Returns
+    -------
+    Opened
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sidelight import study
+    >>> people = pd.DataFrame({"who": ["ann", "bob"], "age": [31, 68], "known": ["young", None]})
+    >>> study.open_study(people, id="who", labels="known").known
+    SideInformation(2 rows; 1 label; 1 class)
+    """
+    progress = Nobody() if progress is None else progress
     sources = list(sources_of(side))
     with progress.stage("reading the table"):
         named = [name for name in (id, labels, truth) if name is not None]
