@@ -9,8 +9,6 @@ from sidelight.web import Settings
 from sidelight.web._bench import Bench
 from web_table import write_table
 
-pytestmark = pytest.mark.slow  # processes and signals, by the clock
-
 
 def wait_for(bench, job, seconds=180):
     end = time.monotonic() + seconds

@@ -84,6 +84,12 @@ class Pool:
         self._stopping = threading.Event()
         self._news = threading.Condition()
         self._threads: list[threading.Thread] = []
+        self._workers: dict[int, _Worker] = {}
+
+    @property
+    def processes(self) -> list[int]:
+        """The numbers of the worker processes that run now."""
+        return [worker.pid for worker in list(self._workers.values()) if worker.alive]
 
     def start(self) -> None:
         """Start the processes; jobs of a server on this machine that is gone are interrupted."""
@@ -112,7 +118,7 @@ class Pool:
 
     def _watch(self, k: int) -> None:
         name = f"{platform.node()}:{os.getpid()}:{k}"
-        worker = _Worker(self._settings.store_address, self._bulk)
+        worker = self._new_worker(k)
         try:
             while not self._stopping.is_set():
                 job = self._store.jobs.claim(name)
@@ -121,10 +127,14 @@ class Pool:
                         self._news.wait(_WAIT)
                     continue
                 if not worker.alive:
-                    worker = _Worker(self._settings.store_address, self._bulk)
+                    worker = self._new_worker(k)
                 self._run(worker, job)
         finally:
             worker.end()
+
+    def _new_worker(self, k: int) -> "_Worker":
+        self._workers[k] = _Worker(self._settings.store_address, self._bulk)
+        return self._workers[k]
 
     def _run(self, worker: "_Worker", job: Any) -> None:
         """One job in one process, until it ends in some way."""
@@ -184,6 +194,11 @@ class _Worker:
         self._ready = False
 
     @property
+    def pid(self) -> int:
+        assert self._process.pid is not None  # it was started
+        return self._process.pid
+
+    @property
     def alive(self) -> bool:
         return self._process.is_alive()
 
@@ -193,7 +208,7 @@ class _Worker:
         import psutil
 
         try:
-            return int(psutil.Process(self._process.pid).memory_info().rss)
+            return int(psutil.Process(self.pid).memory_info().rss)
         except psutil.Error:
             return 0
 
