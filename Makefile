@@ -68,7 +68,7 @@ test-postgres: $(VENV)/.installed-dev ## run the store's tests on PostgreSQL: UR
 	@test -n "$(URL)" || { echo "Start a PostgreSQL server, make an empty database, and give its address:"; \
 		echo "  make test-postgres URL=postgresql://user@127.0.0.1/sidelight_test"; exit 1; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "psycopg[binary]>=3.1"
-	@SIDELIGHT_POSTGRES=$(URL) $(BIN)/python -m pytest tests/store tests/web/test_api.py
+	@SIDELIGHT_POSTGRES=$(URL) $(BIN)/python -m pytest tests/store tests/web/test_api.py tests/web/test_asking.py
 
 test-slow: $(VENV)/.installed-dev ## run the tests that take longer
 	@$(BIN)/python -m pytest -m slow

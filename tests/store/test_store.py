@@ -39,15 +39,22 @@ def test_the_steps_make_the_tables_that_queries_expect(store):
         assert set(found.tables[name].columns.keys()) == set(table.columns.keys())
 
 
-def test_a_store_of_the_previous_version_is_brought_up_to_date(tmp_path):
+@pytest.mark.parametrize("version", range(1, len(STEPS)))
+def test_a_store_of_a_previous_version_is_brought_up_to_date(tmp_path, version):
     path = tmp_path / "old.db"
     engine = open_engine(path)
-    migrate(engine, up_to=len(STEPS) - 1)
+    migrate(engine, up_to=version)
     with engine.begin() as c:
-        c.execute(sa.text("INSERT INTO project VALUES (7, 'old', 1.0, '{}', 50, 'x')"))
         c.execute(
             sa.text(
-                "INSERT INTO event VALUES (3, 7, 1.0, NULL, 'answer', :body, NULL)",
+                "INSERT INTO project (id, name, created, config_json, n_rows, data_hash) "
+                "VALUES (7, 'old', 1.0, '{}', 50, 'x')"
+            )
+        )
+        c.execute(
+            sa.text(
+                "INSERT INTO event (id, project, at, kind, body_json) "
+                "VALUES (3, 7, 1.0, 'answer', :body)",
             ),
             {"body": '{"statements": {"kind": ["must"], "i": [0], "j": [1]}}'},
         )
@@ -104,6 +111,23 @@ def test_questions_open_are_answered_withdrawn_or_expire(store, project):
     store.append(project, "answer", must(0, 3) | {"question": c})  # late, and welcome
     assert store.question(project, c)["state"] == "answered"
     assert store.question(project, "nobody") is None
+
+
+def test_rows_that_a_person_was_asked_about_are_those_of_the_questions(store, project):
+    ann, bob = (store.people.add(name, "annotator").id for name in ("ann", "bob"))
+    ask = [
+        {"kind": "pair", "i": 5, "j": 2},
+        {"kind": "label", "i": 7},
+        {"kind": "pair", "i": 1, "j": 9},
+    ]
+    ids = store.add_questions(project, ask, asked_of=ann)
+    store.add_questions(project, ask[:1], asked_of=bob)
+    store.add_questions(store.create_project("q", n_rows=9).id, ask[:2], asked_of=ann)
+    assert store.asked(project, ann, expired_after=0.0) == (3, {(2, 5), (7,), (1, 9)})
+    store.set_question_state(project, ids[:1], "expired")
+    assert store.asked(project, ann, expired_after=0.0)[1] == {(2, 5), (7,), (1, 9)}
+    assert store.asked(project, ann, expired_after=time.time() + 1) == (3, {(7,), (1, 9)})
+    assert store.asked(project, bob, expired_after=0.0) == (1, {(2, 5)})
 
 
 def test_runs_are_kept_and_one_is_pinned(store, project):

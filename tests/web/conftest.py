@@ -6,6 +6,7 @@ pytest.importorskip("fastapi")
 from starlette.testclient import TestClient
 
 from sidelight.web import Client, Settings, create_app
+from store_address import fresh_address
 from web_table import write_table
 
 
@@ -16,7 +17,9 @@ def table(tmp_path):
 
 @pytest.fixture
 def app(tmp_path):
-    app = create_app(Settings(tmp_path / "data", workers=0))
+    (tmp_path / "data").mkdir()
+    address = fresh_address(tmp_path / "data")
+    app = create_app(Settings(tmp_path / "data", store=address, workers=0))
     yield app
     app.state.bench.stop()
 

@@ -49,6 +49,9 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "person BIGINT REFERENCES person(id), role TEXT, created {float} NOT NULL, "
         "expires {float}, used {float})",
     ),
+    (  # 3: what a person was asked before, without reading whole questions
+        "CREATE INDEX question_by_person ON question (project, asked_of, state, at, i, j)",
+    ),
 )
 _TYPES = {
     "sqlite": {"id": "INTEGER PRIMARY KEY AUTOINCREMENT", "float": "REAL"},

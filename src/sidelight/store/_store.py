@@ -418,6 +418,22 @@ class Store:
             rows = c.execute(query.order_by(t.question.c.at, t.question.c.id))
             return [_as_question(row) for row in rows]
 
+    def asked(
+        self, project: int, person: int, *, expired_after: float
+    ) -> tuple[int, set[tuple[int, ...]]]:
+        """How many questions a person was ever asked, and their rows, each tuple ascending.
+
+        Without the rows of questions that expired and were asked before a moment. Only numbers are
+        read: late in the day there are thousands.
+        """
+        c_ = t.question.c
+        mine = (c_.project == project) & (c_.asked_of == person)
+        kept = (c_.state != "expired") | (c_.at > expired_after)
+        with reading(self._engine) as c:
+            n = c.execute(sa.select(sa.func.count()).select_from(t.question).where(mine)).scalar()
+            rows = c.execute(sa.select(c_.i, c_.j).where(mine & kept).distinct()).all()
+        return int(n or 0), {(i,) if j is None else (min(i, j), max(i, j)) for i, j in rows}
+
     def question(self, project: int, number: str) -> dict[str, Any] | None:
         """One question, or None."""
         query = sa.select(t.question).where(
@@ -435,16 +451,16 @@ class Store:
 
     def expire_questions(self, project: int, *, older_than: float = EXPIRES) -> int:
         """Questions that nobody answered in time are open no more; returns how many."""
+        late = sa.and_(
+            t.question.c.project == project,
+            t.question.c.state == "open",
+            t.question.c.at < time.time() - older_than,
+        )
+        with reading(self._engine) as c:  # most often there are none, and nobody waits for a lock
+            if c.execute(sa.select(t.question.c.id).where(late).limit(1)).first() is None:
+                return 0
         with self._engine.begin() as c:
-            return c.execute(
-                sa.update(t.question)
-                .where(
-                    t.question.c.project == project,
-                    t.question.c.state == "open",
-                    t.question.c.at < time.time() - older_than,
-                )
-                .values(state="expired")
-            ).rowcount
+            return c.execute(sa.update(t.question).where(late).values(state="expired")).rowcount
 
     # Runs
 

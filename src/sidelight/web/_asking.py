@@ -14,6 +14,7 @@ import numpy as np
 
 from sidelight.exceptions import SidelightError
 from sidelight.store import Event, Folder, Store, as_side, replay
+from sidelight.web._pool import step_back
 from sidelight.web._rows import Rows
 
 READY = 12  # questions that are kept ready for a project
@@ -32,6 +33,7 @@ def _think(pipe: Connection, store_address: str, bulk: str) -> None:
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    step_back()
     store, folder = Store(store_address), Folder(bulk)
     brains: dict[int, Brain] = {}
     while True:

@@ -122,27 +122,28 @@ class Bench:
     ) -> list[dict[str, Any]]:
         n_rows = self.store.project(project).n_rows
         self.store.expire_questions(project)
-        mine = self.store.questions(project, state=None, asked_of=person.id)
-        put_off = time.time() - EXPIRES  # what somebody puts off expires before its time
-        seen = {_rows_asked(q) for q in mine if q["state"] != "expired" or q["at"] > put_off}
+        before_people = self.store.questions(project)
         found = [
             q["body"]
-            for q in mine
-            if q["state"] == "open" and q["kind"] in kinds and q["body"].get("tab") == tab
+            for q in before_people
+            if q["asked_of"] == person.id and q["kind"] in kinds and q["body"].get("tab") == tab
         ][:n]
-        before_people = self.store.questions(project)
         busy = {row for q in before_people for row in _rows_asked(q)}
         if len(found) < n:
+            # What somebody puts off expires before its time.
+            n_asked, seen = self.store.asked(
+                project, person.id, expired_after=time.time() - EXPIRES
+            )
             new = self._again(project, person, before_people, seen)[: n - len(found)]
             new = [question for question in new if question["kind"] in kinds]
             more = n - len(found) - len(new)
             new += self.asking.take(project, more, kinds=kinds, busy=busy, seen=seen)
             missing = n - len(found) - len(new)
             if missing and "pair" in kinds:
-                seed = [project, person.id, len(mine)]
+                seed = [project, person.id, n_asked]
                 new += random_pairs(n_rows, missing, seed=seed, seen=seen)
             new = [
-                _named(question, project, person, len(mine) + k, tab)
+                _named(question, project, person, n_asked + k, tab)
                 for k, question in enumerate(new)
             ]
             self.store.add_questions(project, [_stored(q) for q in new], asked_of=person.id)

@@ -19,6 +19,7 @@ from sidelight.store import Folder, Store
 from sidelight.web._settings import Settings
 
 _WAIT = 0.2  # seconds between looks at the queue
+_NICENESS = 10  # of processes that compute
 _GRACE = 5.0  # seconds that a process has to end
 
 
@@ -40,6 +41,7 @@ def _work(pipe: Connection, store_address: str, bulk: str) -> None:
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server
+    step_back()
     store, folder = Store(store_address), Folder(bulk)
     from sidelight.web._work import run_job
 
@@ -66,6 +68,12 @@ def _work(pipe: Connection, store_address: str, bulk: str) -> None:
             pipe.send(("refused", str(error)))
         except Exception:
             pipe.send(("failed", traceback.format_exc(limit=8)))
+
+
+def step_back() -> None:
+    """Let requests go first: a fit takes what the server leaves, which is nearly everything."""
+    if hasattr(os, "nice"):  # Windows has none
+        os.nice(_NICENESS)
 
 
 def import_heavy() -> None:
