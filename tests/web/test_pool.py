@@ -11,7 +11,7 @@ from sidelight.store import Store
 from sidelight.web._pool import Pool
 from sidelight.web._settings import Settings
 
-PATIENCE = 240.0  # a worker imports scikit-learn and numba before it begins, on a busy machine too
+PATIENCE = 600.0  # a worker imports scikit-learn and numba before it begins, on a busy machine too
 
 
 def wait(condition, seconds=PATIENCE):

@@ -19,7 +19,7 @@ from sidelight.store import Folder, Store
 from sidelight.web._settings import Settings
 
 _WAIT = 0.2  # seconds between looks at the queue
-_NICENESS = 10  # of processes that compute
+_NICENESS = 5  # of processes that compute: a third of the weight of those that answer
 _GRACE = 5.0  # seconds that a process has to end
 
 
