@@ -9,7 +9,13 @@ from sklearn.mixture import GaussianMixture
 
 from sidelight import PartialLabelGaussianMixture, SideInformation
 from sidelight.exceptions import SidelightError
-from sidelight.models._mixtures.floor import left_out_densities, own_floors, own_level
+from sidelight.models._mixtures.floor import (
+    common_share,
+    left_out_densities,
+    own_floors,
+    own_level,
+    typical_row,
+)
 from sidelight.models._mixtures.gaussian import COVARIANCE_TYPES
 
 TYPES = pytest.mark.parametrize("kind", COVARIANCE_TYPES)
@@ -194,6 +200,34 @@ def test_the_density_of_rows_left_out_is_that_of_refitting_without_them(of_its_o
             sigma = (away.T @ away + nu * psi) / (others.sum() + nu)
             expected[k] += multivariate_normal(mean, sigma).logpdf(Z[i])
         assert_allclose(found[:, 0], expected + counts * 1.5 * np.log(2 * np.pi), rtol=1e-9)
+
+
+def test_a_typical_row_has_the_density_that_draws_of_it_have_in_the_mean():
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1], [5, 7])
+    centered = rng.normal(size=(12, 3)) * np.repeat([1.0, 3.0], [5, 7])[:, None]
+    inside = centered.T @ centered / 10
+    scale, extra, nu = 0.7 * inside + 0.3 * np.eye(3), np.diag([0.0, 1.0, 0.0]), 4.0
+    found = typical_row(centered, labels, np.bincount(labels), inside, scale, np.array([nu]), extra)
+    for k in range(2):
+        own = centered[labels == k]
+        sigma = own.T @ own + nu * own_level(own, scale) * scale + extra
+        sigma /= len(own) + nu
+        # A quadratic form has its mean at the points of plus and minus each axis of V.
+        axes = np.linalg.cholesky(own_level(own, inside) * inside).T * np.sqrt(3.0)
+        expected = multivariate_normal(np.zeros(3), sigma).logpdf(np.vstack([axes, -axes])).mean()
+        assert_allclose(found[k, 0], expected + 1.5 * np.log(2 * np.pi), rtol=1e-6)
+
+
+def test_two_classes_choose_their_floors_alone_and_many_together():
+    assert [common_share(n) for n in (0, 1, 2, 4)] == [0.0, 0.0, 0.0, 0.5]
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1], 30)
+    Z = rng.normal(size=(60, 6))
+    other = Z.copy()
+    other[labels == 1] = rng.standard_t(2, size=(30, 6))  # rows far outside, in the other class
+    first, second = own_floors(Z, labels, 2, 2), own_floors(other, labels, 2, 2)
+    assert first.strength[0] == second.strength[0]
 
 
 def test_classes_of_different_spread_have_floors_of_their_own():

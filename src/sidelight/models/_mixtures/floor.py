@@ -20,10 +20,6 @@ _LEAST_VARIANCE = 1e-6
 _STRENGTHS = np.geomspace(0.1, 10_000.0, 26)
 _LEFT_OUT = 2_000  # rows that are left out, one by one; of more rows every second, third, …
 _ROUND = (0.001, 0.01, 0.03, 0.1, 0.3, 1.0)
-# What the rows of all components count, beside its own, where a component chooses its floor. A
-# class of ten rows alone chooses badly (at 0.1 yeast and ecoli lose), and classes of very different
-# spread have no strength in common (at 0.5 ionosphere loses); see docs/results/mixtures.
-_COMMON = 0.2
 
 
 class Floor(NamedTuple):
@@ -76,9 +72,11 @@ def floor_of(covariance_type: str, Z: Any, labels: NDArray[Any], strength: float
 def own_floors(Z: Any, labels: NDArray[Any], n_own: int, n_clusters: int) -> Floor:
     """A floor for each component with full covariances: of its own for the first ``n_own``.
 
-    Psi_k is Psi at the scale of cluster k, and its strength and shape are chosen by the rows of k
-    and, for less, by all rows. A column that is constant in a cluster of the start has one row of
-    its whole variance on top: that it never varies there is no evidence that it cannot.
+    Psi_k is Psi at the scale of cluster k, and its strength and shape are chosen by the rows of k,
+    by one more that varies as in all clusters (`typical_row`), and, for less, by the rows of all
+    clusters (`common_share`). A column that is constant in a cluster of the start
+    has one row of its whole variance on top: that it never varies there is no evidence that it
+    cannot.
     """
     counts = np.bincount(labels, minlength=n_clusters)
     d = Z.shape[1]
@@ -101,13 +99,56 @@ def own_floors(Z: Any, labels: NDArray[Any], n_own: int, n_clusters: int) -> Flo
         value = left_out_densities(
             centered, labels, counts, target, (1.0 - share) / n_spare, _STRENGTHS, extra=extra
         )
-        value += _COMMON * value.sum(axis=0)
+        value += common_share(int(np.count_nonzero(counts > 1))) * value.sum(axis=0)
+        value += typical_row(centered, labels, counts, inside, target, _STRENGTHS, extra)
         place = value[:n_own].argmax(axis=1)
         found = value[np.arange(n_own), place]
         for k in np.flatnonzero((found > best) & (counts[:n_own] > 1)):
             best[k], strength[k] = found[k], _STRENGTHS[place[k]]
             scale[k] = own_level(centered[labels == k], target) * target + extra / strength[k]
     return Floor(strength, scale)
+
+
+def common_share(n_clusters: int) -> float:
+    """What the rows of all clusters count, beside its own, where a cluster chooses its floor.
+
+    A class of ten rows alone chooses badly: a row far outside comes as a surprise, and has come in
+    other classes. How much classes have in common shows from three on; two of different spread
+    would spoil each other's choice. See docs/results/mixtures.
+    """
+    return max(n_clusters - 2, 0) / max(n_clusters, 1)
+
+
+def typical_row(
+    centered: Floats,
+    labels: NDArray[Any],
+    counts: NDArray[Any],
+    inside: Floats,
+    scale: Floats,
+    strengths: Floats,
+    extra: Floats,
+) -> Floats:
+    """The log density to expect of one more row that varies as rows do in all clusters.
+
+    It has the covariance inside clusters at the level of its own, V, so that it expects
+    -1/2 (log |Sigma| + tr(V Sigma^-1)); (T, strengths). Without it a class in which a column hardly
+    varies takes that for certain.
+    """
+    d = centered.shape[1]
+    root = np.linalg.inv(np.linalg.cholesky(scale))
+    log_det = -2.0 * np.log(np.diagonal(root)).sum()
+    total = np.zeros((len(counts), len(strengths)))
+    lifted = inside + 1e-9 * np.trace(inside) / d * np.eye(d)
+    for k in np.flatnonzero(counts > 1):
+        own = centered[labels == k]
+        values, vectors = np.linalg.eigh(root @ (own.T @ own + extra) @ root.T)
+        expected = ((vectors.T @ root @ lifted @ root.T) * vectors.T).sum(axis=1)
+        expected *= own_level(own, lifted)
+        along = np.maximum(values, 0.0) + strengths[:, None] * own_level(own, scale)
+        rows = counts[k] + strengths
+        distance = rows * (expected / along).sum(axis=1)
+        total[k] = -0.5 * (np.log(along).sum(axis=1) + log_det - d * np.log(rows) + distance)
+    return total
 
 
 def constant_somewhere(

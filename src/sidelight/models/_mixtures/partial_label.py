@@ -104,8 +104,9 @@ class PartialLabelGaussianMixture(HeldMixture):
     S_k the scatter and N_k the rows of cluster k. Psi lies between the covariance inside the
     clusters of the first start and its mean variance in every direction; where, and nu, are those
     under which rows that are left out one by one are most probable. With full covariances the
-    cluster of a labelled class has a nu of its own and a Psi of its own spread, for which its own
-    rows count most; and a column that is constant in a cluster at the start has one row of its
+    cluster of a labelled class has a nu of its own and a Psi of its own spread, chosen by its own
+    rows, by one row that varies as in all classes, and by the rows of all classes times
+    (K - 2) / K; and a column that is constant in a cluster at the start has one row of its
     whole variance on top. The floor lets full covariances survive more columns than rows, columns
     that follow from each other, and clusters of a few rows.
 
