@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sidelight import CrossEntropyClustering, SideInformation
 from sidelight._kernels import cross_entropy as kernels
-from sidelight.models._mixtures.energy import Clusters, Said, Task
+from sidelight.models._mixtures.energy import Clusters, Said, Task, descend
 from sidelight.models._mixtures.gaussian import Floor
 
 
@@ -84,6 +84,36 @@ def test_the_difference_of_energy_per_move_is_that_of_the_definition(seed, stren
             if k != labels[i]:
                 found = (cost[k] - cost[labels[i]]) / 40
                 assert_allclose(found, energy(moved) - before, atol=1e-10)
+
+
+def test_the_margin_of_a_row_is_what_the_next_cluster_would_cost_more():
+    task, labels, energy = random_task(0, 2.5)
+    clusters = Clusters(task, labels.copy(), 4)
+    while clusters.sweep(np.arange(40)):
+        pass
+    lowest = energy(clusters.labels)
+    for i in range(0, 40, 7):
+        others = []
+        for k in set(range(4)) - {int(clusters.labels[i])}:
+            moved = clusters.labels.copy()
+            moved[i] = k
+            others.append(40 * (energy(moved) - lowest))
+        assert_allclose(clusters.margin[i], min(others), atol=1e-8)
+
+
+def test_a_descent_ends_where_no_row_moves_and_its_moments_are_those_of_the_rows():
+    rng = np.random.default_rng(0)
+    n = 2_500
+    Z = rng.normal(size=(n, 3)) + 2.0 * rng.integers(3, size=n)[:, None]
+    said = Said.of(SideInformation.empty(n))
+    task = Task(Z, said, Floor(1.0, np.eye(3)), 1.0, 0.0, 1.0)
+    found = descend(task, rng.integers(4, size=n), 4, 200)
+    assert found.converged
+    carried = [part.copy() for part in found.clusters.state]
+    found.clusters.refresh()
+    for old, new in zip(carried, found.clusters.state, strict=True):
+        assert_allclose(old, new, rtol=1e-10)
+    assert found.clusters.sweep(np.arange(n)) == 0
 
 
 @pytest.mark.parametrize("seed", range(5))

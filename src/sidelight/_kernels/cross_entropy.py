@@ -7,10 +7,10 @@ A^-1 follow by the matrix determinant lemma and by Sherman and Morrison.
 
 import numpy as np
 
-from sidelight._kernels._jit import jit
+from sidelight._kernels._jit import bare, inlined, jit, part
 
 
-@jit
+@bare
 def energy(count, log_det, entropy, n, d, strength, log_psi, beta):
     """N times what a cluster adds to E; 0 for an empty one."""
     if count <= 0.0:
@@ -22,7 +22,7 @@ def energy(count, log_det, entropy, n, d, strength, log_psi, beta):
     return count * own + spread - 0.5 * strength * log_psi
 
 
-@jit
+@part
 def class_entropy(table, first, last, change, sign, column, weight, group, scratch, totals):
     """The entropy of classes, summed over vocabularies, after some labels come or go.
 
@@ -45,24 +45,36 @@ def class_entropy(table, first, last, change, sign, column, weight, group, scrat
     return found
 
 
-@jit
+@inlined
 def quadratic(inverse, u, y):
-    """U' inverse u; y: scratch. Row by row, so that the compiler works on many columns at once."""
+    """U' inverse u, and y = inverse u, OUT.
+
+    Four rows at a time, and many columns at once: y is read and written a quarter as often.
+    """
     d = u.shape[0]
     for j in range(d):
         y[j] = 0.0
-    for i in range(d):
-        v = u[i]
-        row = inverse[i]
+    whole = d - d % 4
+    for i in range(0, whole, 4):
+        a, b, c, e = u[i], u[i + 1], u[i + 2], u[i + 3]
         for j in range(d):
-            y[j] += v * row[j]
+            y[j] += (
+                a * inverse[i, j]
+                + b * inverse[i + 1, j]
+                + c * inverse[i + 2, j]
+                + e * inverse[i + 3, j]
+            )
+    for i in range(whole, d):
+        a = u[i]
+        for j in range(d):
+            y[j] += a * inverse[i, j]
     total = 0.0
     for j in range(d):
         total += y[j] * u[j]
     return total
 
 
-@jit
+@inlined
 def change_square(inverse, y, factor):
     """A^-1 after A + factor u u', with y = A^-1 u / sqrt(|1 + factor u' A^-1 u|). OUT."""
     d = y.shape[0]
@@ -72,7 +84,7 @@ def change_square(inverse, y, factor):
             inverse[i, j] -= v * y[j]
 
 
-@jit
+@part
 def put(x, k, sign, state, u, y):
     """Row x into cluster k (sign 1) or out of it (-1). state: OUT."""
     count, mean, inverse, log_det = state
@@ -91,7 +103,7 @@ def put(x, k, sign, state, u, y):
             mean[k, j] += sign * u[j] / count[k]
 
 
-@jit
+@bare
 def set_steps(k, state, entropy, constants, steps):
     """N times the difference of E if a row at the mean, without labels, joins or leaves cluster k.
 
@@ -106,7 +118,7 @@ def set_steps(k, state, entropy, constants, steps):
         steps[way, k] = now - before
 
 
-@jit
+@bare
 def changes(
     x, row, own, said, state, entropy, table, alive, constants, steps, u, y, scratch, totals, cost
 ):
@@ -144,7 +156,7 @@ def changes(
         cost[k] = sign * change
 
 
-@jit
+@part
 def take_labels(row, k, sign, said, entropy, table, scratch, totals):
     """The labels of a row into cluster k, or out of it. entropy, table: OUT."""
     span, column, weight, group = said
@@ -157,11 +169,14 @@ def take_labels(row, k, sign, said, entropy, table, scratch, totals):
 
 
 @jit
-def move_rows(X, rows, said, alive, constants, least, tolerance, labels, state, entropy, table):
+def move_rows(
+    X, rows, said, alive, constants, least, tolerance, labels, state, entropy, table, margin
+):
     """Each row, in the given order, to the cluster for which E is lowest. Returns the moves.
 
     A cluster of ``least`` rows gives none away. A row without a cluster (-1) goes to the cheapest.
-    labels, state, entropy, table: IN/OUT. Ties to the lowest.
+    labels, state, entropy, table: IN/OUT. Ties to the lowest. margin, OUT: N times the difference
+    of E between the cluster of a row and the best other, or the one that it left.
     """
     n_clusters, d = state[1].shape
     u, y = np.empty(d), np.empty(d)
@@ -180,12 +195,12 @@ def move_rows(X, rows, said, alive, constants, least, tolerance, labels, state, 
             X[i], i, own, said, state, entropy, table, alive, constants, steps,
             u, y, scratch, totals, cost,
         )  # fmt: skip
-        best = own
-        lowest = cost[own] - tolerance if own >= 0 else np.inf
+        best, lowest = -1, np.inf
         for k in range(n_clusters):
             if cost[k] < lowest and k != own:
                 best, lowest = k, cost[k]
-        if best == own:
+        margin[i] = abs(lowest - cost[own]) if own >= 0 else 0.0
+        if best < 0 or (own >= 0 and lowest >= cost[own] - tolerance):
             continue
         if own >= 0:
             put(X[i], own, -1.0, state, u, y)

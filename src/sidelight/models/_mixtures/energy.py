@@ -18,6 +18,14 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _LIFT = 1e-12
+# From so many rows on a sweep is worth shortening; below, every sweep is over all rows.
+_MANY_ROWS = 2_000
+# Then moments are computed anew after moves of this share of the rows: late sweeps move a handful,
+# and the rounding of so few small changes does not show.
+_STALE = 0.01
+# And after a sweep over all rows come up to three over those that another cluster would cost less
+# than two nats more: most moves are theirs, and they are few.
+_NEAR, _SWEEPS_OF_NEAR = 2.0, 3
 
 
 class Said(NamedTuple):
@@ -62,11 +70,13 @@ class Clusters:
 
     def __init__(self, task: Task, labels: Ints, n_clusters: int) -> None:
         self.task, self.labels = task, labels
+        self.margin = np.zeros(len(labels))
         self.alive = np.bincount(labels, minlength=n_clusters) > 0
         self.refresh()
 
     def refresh(self) -> None:
         """Everything from its definition: rounding of many small changes does not add up."""
+        self.n_stale = 0
         Z, said, floor, beta = self.task[:4]
         n_clusters, d = len(self.alive), Z.shape[1]
         count = np.zeros(n_clusters)
@@ -109,9 +119,15 @@ class Clusters:
         tolerance = 1e-10 * len(task.Z)
         moved = kernels.move_rows(
             task.Z, rows, task.said, self.alive, self.constants, task.least, tolerance,
-            self.labels, self.state, self.entropy, self.table,
+            self.labels, self.state, self.entropy, self.table, self.margin,
         )  # fmt: skip
+        self.n_stale += int(moved)
         return int(moved)
+
+    def settle(self, share: float = 0.0) -> None:
+        """Renew the moments if more than a share of the rows have moved since."""
+        if self.n_stale > share * len(self.labels):
+            self.refresh()
 
     def dissolve(self) -> bool:
         """The smallest cluster that is too small goes, its rows to the others; never the last."""
@@ -213,7 +229,7 @@ def descend(
     max_iter: int,
     each_iteration: Callable[[], bool] = never,
 ) -> Descent:
-    """Sweep until nothing moves and no cluster is too small.
+    """Sweep until no row moves and no cluster is too small.
 
     Energies before and after a cluster dissolves cannot be compared: it goes because it is small,
     whatever that costs. So ``history`` begins after the last one.
@@ -222,6 +238,7 @@ def descend(
     rows = np.arange(len(task.Z))
     history: list[float] = [clusters.energy]
     n_iter, n_moves = 0, -1
+    is_long = len(rows) >= _MANY_ROWS
     while n_moves and n_iter < max_iter:
         gone = False
         while clusters.dissolve():
@@ -230,7 +247,10 @@ def descend(
             clusters.refresh()
             history = [clusters.energy]
         n_moves = clusters.sweep(rows)
-        clusters.refresh()
+        for _ in range(_SWEEPS_OF_NEAR if is_long and n_moves else 0):
+            if not clusters.sweep(np.flatnonzero(clusters.margin < _NEAR)):
+                break
+        clusters.settle(_STALE if is_long and n_moves else 0.0)
         history.append(min(clusters.energy, history[-1]))
         n_iter += 1
         if each_iteration():
@@ -240,4 +260,5 @@ def descend(
             history, n_moves = [clusters.energy], -1
         elif not n_moves and task.merges and clusters.merge():
             n_moves = -1
+    clusters.settle()
     return Descent(clusters, history, max(n_iter, 1), not n_moves)
