@@ -28,6 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", help=f"of {', '.join(names)}; all, if none is given")
     parser.add_argument("--sizes", help="only these numbers of rows, as 10000,100000")
+    parser.add_argument("--cases", default="", help="only cases whose names contain this")
     parser.add_argument("--repeats", type=int, default=5, help="turns per measurement (5)")
     parser.add_argument("--jobs", type=int, default=1, help="cases measured at once (1)")
     parser.add_argument("--results", type=Path, default=Path("results"), help="folder (results)")
@@ -39,7 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     made_by = _made_by(shlex.join(["python", "-m", "benchmarks", *arguments]))
     for name in options.names or names:
         path = HERE / f"bench_{name}.py"
-        run(path, options.results / "benchmarks", sizes, options.repeats, made_by, options.jobs)
+        folder = options.results / "benchmarks"
+        run(path, folder, sizes, options.repeats, made_by, options.jobs, options.cases)
     return 0
 
 
@@ -50,6 +52,7 @@ def run(
     repeats: int,
     made_by: str,
     jobs: int = 1,
+    part_of_name: str = "",
 ) -> None:
     """One benchmark file: print each case as it is ready, and write all of them to `folder`."""
     console = Console(soft_wrap=True, highlight=False, markup=False)
@@ -59,8 +62,9 @@ def run(
     title = f"# {name}\n\n{(module.__doc__ or '').strip()}\n\n{made_by}\n"
     rows: list[Row] = []
     targets: list[Row] = []
-    measured = measure(path, sizes=sizes, repeats=repeats, jobs=jobs)
-    for case, found in zip(module.CASES, measured, strict=True):
+    cases = [case for case in module.CASES if part_of_name in case.name]
+    measured = measure(path, cases, sizes=sizes, repeats=repeats, jobs=jobs)
+    for case, found in zip(cases, measured, strict=True):
         if not found:
             continue
         rows += found
@@ -70,7 +74,7 @@ def run(
         (folder / f"{name}.csv").write_text(as_csv(rows))
         (folder / f"{name}.md").write_text(title + as_markdown(rows, SHOWN) + _verdict(targets))
     if not rows:
-        console.print(f"{name}: none of its sizes is asked for")
+        console.print(f"{name}: none of its cases and sizes is asked for")
         return
     console.print(_verdict(targets))
     if hasattr(module, "picture"):

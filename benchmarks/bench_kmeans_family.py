@@ -6,10 +6,11 @@ tenth of the rows, all of them right. One start each. `HMRFKMeans` learns its me
 Peers of the package active-semi-supervised-clustering start from the same centres as ours, at 1,000
 and 10,000 rows: the base line of these cases is the peer, whose adjusted Rand index is `peer_ari`,
 and `objective_ratio` is our objective over its own, both by our formula for the stated pairs. Both
-programs move rows with pairs one by one in a random order, and end in one of several local minima:
-at 1,000 rows, over ten orders each, ours are 0.9997 to 1.0064 of the peer's lowest, the peer's 1 to
-1.0055. Whether the pairs that follow count too changes nothing there. k-means-constrained is the
-base line of the case with sizes. A peer that is not done within the time limit is said to be so.
+programs move rows with pairs one by one in a random order, and may end in one of several local
+minima: of six starts with six orders each at 1,000 rows, PCKMeans ended below the peer's run of the
+same order in 35 of 36, and above it (by .9 %) in one, where the peer had found another minimum.
+k-means-constrained is the base line of the case with sizes. A peer that is not done within the time
+limit is said to be so.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from sidelight.side import SideInformation, sample_labels, sample_pairs
 
 K, D, STATED = 10, 16, 0.1
 SIZES = (100_000, 1_000_000)
-PEER_SECONDS = 60.0  # of a measurement with both, so that it ends
+PEER_SECONDS = 300.0  # of a measurement with both, so that it ends
 WITH_LABELS = {"SeededKMeans": 1.0, "ConstrainedKMeans": 1.0}
 WITH_PAIRS = {"PCKMeans": 3.0, "COPKMeans": 3.0, "LCVQE": 3.0, "MPCKMeans": 6.0, "HMRFKMeans": 6.0}
 OPTIONS: dict[str, dict[str, Any]] = {"HMRFKMeans": {"learn_metric": True}}

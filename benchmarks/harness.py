@@ -123,9 +123,14 @@ def load(path: Path) -> ModuleType:
 
 
 def measure(
-    path: Path, *, sizes: Sequence[int] | None = None, repeats: int = 5, jobs: int = 1
+    path: Path,
+    cases: Sequence[Case],
+    *,
+    sizes: Sequence[int] | None = None,
+    repeats: int = 5,
+    jobs: int = 1,
 ) -> Iterator[list[Row]]:
-    """Measure every case of a benchmark file, `jobs` at once; yields the rows of one at a time."""
+    """Measure cases of a benchmark file, `jobs` at once; yields the rows of one at a time."""
 
     def rows_of(case: Case) -> list[Row]:
         asked = [n for n in case.sizes if sizes is None or n in sizes]
@@ -140,7 +145,7 @@ def measure(
         return rows
 
     with ThreadPoolExecutor(jobs) as pool:
-        yield from pool.map(rows_of, load(path).CASES)
+        yield from pool.map(rows_of, cases)
 
 
 def judge(case: Case, rows: Sequence[Row]) -> list[Row]:

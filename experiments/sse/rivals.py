@@ -49,6 +49,8 @@ RIVALS: dict[str, Rival] = {
         "LabelPropagationNMF", {"label": ("label",)}, "LpCNMF", {"assign": "argmax"}
     ),
     "ConstrainedMeanShift": Rival("ConstrainedMeanShift", _PAIRS, "CMS", finds_k=True),
+}
+SEEDED: dict[str, Rival] = {
     "SeededKMeans": Rival(
         "SeededKMeans",
         {"label": ("label",)},
@@ -64,9 +66,12 @@ RIVALS: dict[str, Rival] = {
 }
 
 
+ALL = RIVALS | SEEDED
+
+
 def fit(cell: Cell, X: Any, n_classes: int, side: SideInformation, seed: int) -> Any:
     """The rival of a cell, fitted to scaled data with its defaults."""
-    rival = RIVALS[cell["method"]]
+    rival = ALL[cell["method"]]
     known = side.only(kind=list(rival.kinds[cell["constraints"]]))
     parameters: dict[str, Any] = {"random_state": seed, **rival.parameters}
     if not rival.finds_k:
@@ -96,7 +101,7 @@ def _random_rows(X: Any, side: SideInformation, n_classes: int, seed: int) -> An
     return np.vstack([means, X[rows]])
 
 
-def cells(repeats: int) -> list[Cell]:
+def cells(repeats: int, some: Mapping[str, Rival] = RIVALS) -> list[Cell]:
     """All data sets, draws, and the rivals that can use them."""
     return [
         {
@@ -106,7 +111,7 @@ def cells(repeats: int) -> list[Cell]:
             "method": method,
             "draw": draw,
         }
-        for method, rival in RIVALS.items()
+        for method, rival in some.items()
         for name in rival.datasets
         for kind in rival.kinds
         for draw in range(repeats)
@@ -123,7 +128,7 @@ def render(outcomes: Sequence[Outcome]) -> tuple[list[dict[str, Any]], str]:
         for name, kind, method in dict.fromkeys(
             (r["dataset"], r["constraints"], r["method"]) for r in rows
         ):
-            row, rival = found[measure, name, kind, method], RIVALS[method]
+            row, rival = found[measure, name, kind, method], ALL[method]
             printed = "" if row["published"] is None else f"{row['published']:.2f}"
             other = rival.printed if printed else ""
             other = other if rival.same or not other else f"{other} (not the same method)"
@@ -139,5 +144,5 @@ def _rows(outcomes: Iterable[Outcome]) -> Iterable[dict[str, Any]]:
     outcomes = list(outcomes)
     for measure in ("ari", "nmi", "clusters"):
         for row in summarise(outcomes, ("dataset", "constraints", "method"), measure):
-            key = (row["dataset"], row["constraints"], RIVALS[row["method"]].printed, measure)
+            key = (row["dataset"], row["constraints"], ALL[row["method"]].printed, measure)
             yield {"measure": measure} | compare(row, PRINTED.get(key), None, runs=10, unit=0.01)

@@ -157,3 +157,27 @@ def test_groups_fewer_than_clusters_are_told():
     side = SideInformation.from_pairs(must=[(0, 1), (1, 2), (2, 3)], n_samples=4)
     with pytest.warns(UserWarning, match="found 1 cluster"):
         COPKMeans(2, random_state=0).fit(np.arange(4.0)[:, None], side=side)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_group_gains_by_moving_where_the_centres_follow(seed):
+    rng = np.random.default_rng(seed)
+    n, k = 40, 3
+    X = rng.normal(size=(n, 2)) + 2.0 * rng.integers(2, size=(n, 1))
+    truth = rng.integers(k, size=n)
+    side = sample_pairs(truth, 20, random_state=seed)
+    weight = rng.choice([0.5, 1.0, 3.0], size=n)
+    model = COPKMeans(k, n_init=1, random_state=seed).fit(X, side=side, sample_weight=weight)
+    assert not model.result_.violated.any()
+
+    def total(labels):
+        used = [h for h in range(k) if (labels == h).any()]
+        centers = {h: np.average(X[labels == h], axis=0, weights=weight[labels == h]) for h in used}
+        return sum(weight[i] * ((X[i] - centers[labels[i]]) ** 2).sum() for i in range(n))
+
+    groups = side.closure().groups
+    assert total(model.labels_) == pytest.approx(model.objective_)
+    for group, h in product(np.unique(groups), range(k)):
+        moved = np.where(groups == group, h, model.labels_)
+        if not side.violated(moved).any():
+            assert total(moved) >= model.objective_ - 1e-9

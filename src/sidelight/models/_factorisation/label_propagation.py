@@ -10,9 +10,11 @@ Z, U    (K, K), (d, K): `mixing_`, `components_`
 alpha   side_weight
 
 Choices of ours, where the paper's settings are unknown: X is shifted by the minimum of each column
-where that is below zero and divided by its largest value, so that alpha has a unit; the width of
-the heat kernel is the median distance of neighbours; labels by k-means of FZ, as the authors do, or
-by the largest entry of F.
+where that is below zero and divided by the root of the mean squared length of its rows, so that
+alpha means the same for ten columns and for a thousand (in the unit of the largest value, J fits X
+at the expense of the labels: ARI 80 instead of 96 on the digits); the width of the heat kernel is
+the median distance of neighbours; labels by k-means of FZ, as the authors do, or by the largest
+entry of F.
 """
 
 from collections.abc import Callable, Sequence
@@ -50,7 +52,7 @@ class LabelPropagationNMF(FactorModel):
         The number of clusters; by default the number of labelled classes.
     side_weight : float, default=10.0
         What memberships pay for differing from labels and from those of neighbours, the paper's
-        alpha, against squared values of X, the largest of which counts as 1.
+        alpha, against squared values of X, in mean squared lengths of a row.
     assign : {"kmeans", "argmax"}, default="kmeans"
         How memberships become clusters: by k-means of FZ, or by the largest one.
     affinity : {"gaussian", "local", "cosine"}, default="gaussian"
@@ -137,7 +139,7 @@ class LabelPropagationNMF(FactorModel):
         ("must", "cannot", "not_label"), "It knows the classes of rows, not pairs. "
     )
     takes_similarities: ClassVar[dict[str, Any]] = {}
-    weight_unit = "squared values, the largest of which is 1"
+    weight_unit = "mean squared lengths of a row"
     scales = "A step takes n d K, and the edges of the neighbour graph times K."
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **FACTOR_PARAMETERS,
@@ -227,13 +229,15 @@ class Shifted(NamedTuple):
 
     @classmethod
     def of(cls, X: Any) -> "Shifted":
-        """No value is below zero, and the largest is 1."""
+        """No value is below zero, and rows have a mean squared length of 1."""
         low, high = (_ends(X, name) for name in ("min", "max"))
         shift = np.maximum(-low, 0.0)
-        scale = float((high + shift).max(initial=0.0)) or 1.0
+        largest = float((high + shift).max(initial=0.0)) or 1.0
         X = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
-        X = X.astype(np.float64) / scale  # which may be beyond single precision
-        return cls(X, shift / scale, scale)
+        X = X.astype(np.float64) / largest  # which may be beyond single precision
+        found = cls(X, shift / largest, largest)
+        length = np.sqrt(found.squares / X.shape[0]) or 1.0
+        return cls(X / length, found.shift / length, largest * length)
 
     def times(self, U: Floats) -> Floats:
         """The product with (d, K)."""

@@ -10,6 +10,8 @@ there is none:
   (DSATUR), and where none is left, neighbours make room (an ejection chain).
 - After the first iteration groups move, and exchange clusters along chains, only where J falls. So
   J never rises, where the paper's loop may wander.
+- With up to 5,000 rows in statements, groups and rows also move where J falls once the centres have
+  followed (relocation.py).
 - A failure names the rows that show why, and says whether it is proven.
 """
 
@@ -17,13 +19,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
+from sidelight.models._centers import as_dense
 from sidelight.models._keeping import TiedGroups
 from sidelight.models._kmeans.family import Given, Seeds, SizedModel
+from sidelight.models._kmeans.relocation import FEW_ROWS, move_units, near_ties
 from sidelight.models._kmeans.seeded import label_seeds
 from sidelight.models._kmeans.sizes import Units, placed_apart
 from sidelight.models._kmeans.statements import group_seeds
-from sidelight.models._lloyd import Held, Penalty, Problem, State, Tally, Theta
+from sidelight.models._lloyd import Held, Penalty, Problem, State, Tally, Theta, count
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -128,6 +133,7 @@ class KeepAll(Penalty):
         self.groups = TiedGroups.of(given.side, given.n_clusters)
         self.held = self.groups.rows
         self.data = Held.of(given.rows, self.held, given.weight)
+        self.finishes = 0 < len(self.held) <= FEW_ROWS  # of more rows, single ones hardly matter
         rng = np.random.default_rng(given.seed)
         self.order = rng.permutation(len(self.groups.first))  # of groups that keep sizes
 
@@ -161,6 +167,27 @@ class KeepAll(Penalty):
         labels = state.labels[self.held[self.groups.first]].astype(np.int64)
         n_all, labels = self.groups.apart.improved(self._cost(theta), labels)
         return n_all, self._placed(tally, state, labels, theta)
+
+    def finish(
+        self, problem: Problem, theta: Theta, tally: Tally, state: State, cost: Any
+    ) -> tuple[int, Tally]:
+        """Groups and rows to clusters that are better for them once the centres have followed."""
+        free, groups = near_ties(problem, tally, state, cost), self.groups
+        weight = np.asarray(groups.members @ self.data.weight)
+        mass = sparse.csr_array(groups.members.multiply(self.data.weight))
+        means = as_dense(mass @ self.data.data.data) / np.where(weight > 0, weight, 1.0)[:, None]
+        n, near = len(weight), groups.apart.near
+        span = np.append(groups.apart.span, np.full(len(free), len(near)))
+        graph = sparse.csr_array((np.full(len(near), -np.inf), near, span), (n + len(free),) * 2)
+        first = self.held[groups.first]
+        labels = np.concatenate([state.labels[first], state.labels[free]]).astype(np.int64)
+        units = np.vstack([means, as_dense(problem.rows.take(free))])
+        own = np.ones(len(free)) if problem.weight is None else problem.weight[free]
+        n_moved = move_units(units, np.concatenate([weight, own]), tally, graph, labels)
+        if not n_moved:
+            return 0, tally
+        state.labels[self.held], state.labels[free] = labels[:n][groups.group], labels[n:]
+        return n_moved, count(problem, state.labels, len(theta.centers))
 
     def _cost(self, theta: Theta) -> Floats:
         """What each group costs in each cluster, (G, K)."""

@@ -18,7 +18,7 @@ from sidelight._kernels.icm import icm_groups, icm_sweep
 from sidelight._work import count_work
 from sidelight.models._centers import class_centers
 from sidelight.models._kmeans.family import Given
-from sidelight.models._kmeans.relocation import relocated
+from sidelight.models._kmeans.relocation import FEW_ROWS, relocated
 from sidelight.models._kmeans.sizes import Units
 from sidelight.models._kmeans.statements import LabelTable
 from sidelight.models._lloyd import (
@@ -35,9 +35,6 @@ from sidelight.models._lloyd import (
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-
-_FEW_ROWS = 5_000  # are all tried, sooner than they are looked through
 
 
 class PairPenalty(Penalty, ABC):
@@ -215,7 +212,7 @@ class GivenPairs(PairPenalty):
 
     def gaining(self, theta: Theta, tally: Tally, state: State) -> Ints:
         """Held rows that gain by a move, the others staying where they are."""
-        if len(self.held) <= _FEW_ROWS:
+        if len(self.held) <= FEW_ROWS:
             return self.held
         labels, weight = state.labels[self.held].astype(np.int64), self.data.weight
         change = self.data.distances(theta.centers)

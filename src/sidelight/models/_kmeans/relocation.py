@@ -23,6 +23,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
+FEW_ROWS = 5_000  # held rows that are all tried, sooner than they are looked through
 # Centres follow the rows that move: rows are tried that would gain in clusters so much smaller.
 _MARGIN = 4.0
 
@@ -36,8 +37,8 @@ def relocated(
     to clusters (`links`). Returns (rows moved, the tally after it).
     """
     penalty, n_clusters = problem.penalty, len(theta.centers)
-    few = problem.rows.sum(_near_ties, tally.counts, problem.weight, *state, cost)[0]
-    rows = np.union1d(np.concatenate(few), penalty.gaining(theta, tally, state))
+    free = near_ties(problem, tally, state, cost)
+    rows = np.union1d(free, penalty.gaining(theta, tally, state))
     if not len(rows):
         return 0, tally
     owner, partner, weight = penalty.links(theta, rows, problem.weight)
@@ -52,12 +53,18 @@ def relocated(
     )
     graph = sparse.csr_array((weight, (owner, place)), shape=(len(rows), len(known) + n_clusters))
     labels = np.concatenate([state.labels[known], np.arange(n_clusters)]).astype(np.int64)
-    count_work("relocation tests", len(rows) * (n_clusters - 1))
-    n_moved = _move(problem, tally, rows, graph, labels)
+    weight = np.ones(len(rows)) if problem.weight is None else problem.weight[rows]
+    n_moved = move_units(problem.rows.take(rows), weight, tally, graph, labels)
     if not n_moved:
         return 0, tally
     state.labels[rows] = labels[: len(rows)]
     return n_moved, count(problem, state.labels, n_clusters)
+
+
+def near_ties(problem: Problem, tally: Tally, state: State, cost: Any) -> Ints:
+    """Rows that are not held, and for which another cluster may be the better one."""
+    found = problem.rows.sum(_near_ties, tally.counts, problem.weight, *state, cost)[0]
+    return np.concatenate(found).astype(np.int64)
 
 
 def _near_ties(
@@ -79,28 +86,32 @@ def _near_ties(
     return ([block.start + np.flatnonzero(free & gains)],)
 
 
-def _move(problem: Problem, tally: Tally, rows: Ints, graph: sparse.csr_array, labels: Ints) -> int:
-    """One sweep of the kernel over these rows. labels: OUT."""
-    taken = problem.rows.take(rows)
+def move_units(X: Any, weight: Floats, tally: Tally, graph: sparse.csr_array, labels: Ints) -> int:
+    """Sweeps over units, rows or means of groups, until none gains by moving. labels: OUT.
+
+    graph (units, labels) ties units (above 0) or keeps them apart, for good where it is -inf.
+    Returns the number of moves.
+    """
     mean = tally.sums.sum(axis=0) / tally.counts.sum()
-    shift = np.zeros_like(mean) if sparse.issparse(taken) else mean
-    data = sparse.csr_array(taken if sparse.issparse(taken) else taken - shift, dtype=np.float64)
-    weight = np.ones(len(rows)) if problem.weight is None else problem.weight[rows]
+    shift = np.zeros_like(mean) if sparse.issparse(X) else mean
+    data = sparse.csr_array(X if sparse.issparse(X) else X - shift, dtype=np.float64)
     sums = np.ascontiguousarray((tally.sums - tally.counts[:, None] * shift).T)
-    nothing = np.zeros(len(rows), dtype=np.int64)
+    nothing = np.zeros(len(weight), dtype=np.int64)
     no_table = np.zeros((len(tally.counts), 0))
     # A fall within the rounding of J would let rows wander for ever.
-    tolerance = 1e-13 * (abs(tally.amount) + float(np.abs(graph.data).sum()))
-    sizes, n_moved, n_all = tally.counts.copy(), -1, 0
-    lengths = (sums**2).sum(axis=0)
+    paid = np.abs(graph.data[np.isfinite(graph.data)]).sum()
+    tolerance = 1e-13 * (abs(tally.amount) + float(paid))
     arguments = (
         data.data, data.indices.astype(np.int32), data.indptr.astype(np.int64),
         np.asarray(data.power(2).sum(axis=1)), weight, nothing, nothing,
         np.empty(0, dtype=np.int64), np.empty(0), np.empty(0, dtype=np.int64),
         graph.indices.astype(np.int64), graph.data, graph.indptr.astype(np.int64),
-        -1.0, tolerance, labels, sums, lengths, sizes, no_table, no_table.copy(),
+        -1.0, tolerance, labels, sums, (sums**2).sum(axis=0), tally.counts.copy(),
+        no_table, no_table.copy(),
     )  # fmt: skip
+    n_moved, n_all = -1, 0
     while n_moved:
+        count_work("relocation tests", len(weight) * (len(tally.counts) - 1))
         _, n_moved = relocate(*arguments)
         n_all += n_moved
     return n_all
