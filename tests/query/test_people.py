@@ -111,5 +111,9 @@ def test_programs_that_cannot_be_started_or_are_unknown():
         pass
     with pytest.raises(QuestionError, match="nobody answers for 'ann'"):
         converse(team(ann=1.0), {"bob": Oracle(Y)}, n_answers=1)
+    with pytest.raises(QuestionError, match="n_answers is 0"):
+        converse(team(ann=1.0), {"ann": Oracle(Y)}, n_answers=0)
+    with pytest.raises(QuestionError, match="budget is nan"):
+        converse(team(ann=1.0), {"ann": Oracle(Y)}, budget=float("nan"))
     with pytest.raises(QuestionError, match="how long"):
         converse(team(ann=1.0), {"ann": Oracle(Y)})

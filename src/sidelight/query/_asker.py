@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sidelight._random import draw_seed
+from sidelight.models import find_model
 from sidelight.query._choose import expected_error
 from sidelight.query._committee import Committee, Facts, bare, start, told, whole
 from sidelight.query._display import Shown, show
@@ -105,7 +106,7 @@ class Asker:
         if not (isinstance(audit, int | float) and 0 <= audit < 1):
             raise QuestionError(f"audit is {audit!r}; give a share of questions, 0 to below 1.")
         self._audit = float(audit)
-        self._refit = DEFAULT_REFIT if isinstance(refit, str) and refit == "default" else refit
+        self._refit = check_refit(refit)
         self.seed = draw_seed(random_state)
         is_graph = sparse.issparse(data) and data.shape[0] == data.shape[1]
         structure = build_structure(_values(data), is_graph=is_graph, seed=self.seed)
@@ -534,6 +535,16 @@ def check_kinds(kinds: Any) -> tuple[str, ...]:
     if not chosen or not set(chosen) <= set(KINDS):
         raise QuestionError(f"kinds is {kinds!r}; give some of 'pair' and 'label'.")
     return chosen
+
+
+def check_refit(refit: Any) -> Any:
+    """The name of a model that exists, a model object, or None."""
+    if not isinstance(refit, str):
+        return refit
+    if refit == "default":
+        return DEFAULT_REFIT
+    find_model(refit)  # an unknown name is an error now, not after 25 answers
+    return refit
 
 
 def read_book(text: str, name: str) -> dict[str, Any]:

@@ -165,6 +165,9 @@ def converse(
     """
     if n_answers is None and budget is None:
         raise QuestionError("give n_answers, budget or both: how long to go on.")
+    for name, limit in (("n_answers", n_answers), ("budget", budget)):
+        if limit is not None and not limit > 0:
+            raise QuestionError(f"{name} is {limit!r}; give a number above zero.")
     costs = {person.name: person.cost for person in getattr(asker, "_people", ())}
     spent = sum(costs.get(answer.annotator, 1.0) for answer in asker.answers)
     n_before = len(asker.answers)

@@ -149,6 +149,8 @@ def simulate(
         raise QuestionError(f"truth has {len(y)} entries for {asker.n_samples} rows.")
     oracle = Oracle(truth, wrong=wrong, random_state=random_state)
     marks = sorted(set(budgets))
+    if not marks or marks[0] < 0:
+        raise QuestionError(f"budgets is {budgets!r}; give numbers of answers, 0 or more.")
     found, seconds = [], []
     for t in range(marks[-1] + 1):
         if t in marks:
