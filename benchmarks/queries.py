@@ -25,9 +25,9 @@ DATA = Path(os.environ.get("SIDELIGHT_DATA", BESIDE))
 BUDGETS = (0, 10, 25, 50, 100, 200)
 SIX = ("iris", "wine", "ecoli", "glass", "digits", "kidney")
 HARD = ("heart", "vertebral", "ionosphere", "user", "segmentation", "thyroid", "ecoli*", "iris*")
-OTHERS = ("bank77", "yeast", "kidney at 10,000")
+OTHERS = ("bank77", "yeast", "kidney-10k")
 FILES = {"digits": "optdigits", "kidney": "human_kidney", "bank77": "text/bank77"}
-FILES["kidney at 10,000"] = FILES["kidney"]
+FILES |= {"kidney-10k": FILES["kidney"]}
 STANDARDISED = {"wine", "glass", "yeast", *HARD}
 COLUMNS = (
     *("set", "strategy", "kinds", "wrong", "seed", "n_answers", "ari", "untouched", "own"),
@@ -115,7 +115,7 @@ def run(name: str, strategy: str, kinds: str, wrong: float, seed: int) -> Iterat
 def main() -> None:
     """Measure what is missing, in an order in which a part is useful too."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.queries", description=__doc__)
-    parser.add_argument("--sets", default=";".join(SIX), help="separated by semicolons")
+    parser.add_argument("--sets", default=",".join((*SIX, "bank77")))
     parser.add_argument("--strategies", default=";".join(STRATEGIES))
     parser.add_argument("--kinds", default="pair,pair+label")
     parser.add_argument("--wrong", default="0.0,0.1")
@@ -134,7 +134,7 @@ def main() -> None:
     wrongs = [float(share) for share in given.wrong.split(",")]
     jobs = product(
         range(given.seeds), given.strategies.split(";"), given.kinds.split(","), wrongs,
-        given.sets.split(";"),
+        given.sets.split(","),
     )  # fmt: skip
     for seed, strategy, kinds, wrong, name in jobs:
         key = (name, strategy, kinds, str(wrong), str(seed))

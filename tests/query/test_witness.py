@@ -7,6 +7,7 @@ from sidelight.metrics import adjusted_rand
 from sidelight.query import Asker, Oracle, converse
 from sidelight.query._choose import label_values, loss
 from sidelight.query._committee import Facts
+from sidelight.query._display import expected_ari
 from sidelight.query._witness import _RATES, PROOF, Witness, spoken_pairs
 
 RNG = np.random.default_rng(0)
@@ -159,3 +160,20 @@ def test_the_value_of_a_label_is_that_of_its_outcomes():
             posterior = weights * np.where(right, 0.85, 0.15 / 3)
             left += posterior.sum() * loss(G, posterior / posterior.sum())
         assert np.isclose(value, loss(G, weights) - left)
+
+
+def test_the_first_chains_have_a_say_in_what_is_shown():
+    """The expected ARI is that of a mixture: present chains, and those before the first answer."""
+    asker = answered(Asker(X, kinds=("pair",), refit=None, random_state=0), 12, Oracle(Y))
+    now, first = asker._state.committee, asker._origin.state.committee
+    cuts = [asker._shown.clusters, np.arange(len(now.items.node)) % 4]
+    rows = [cut[now.items.of_slot[now.structure.row_leaf]] for cut in cuts]
+
+    def mean(committee, cut):
+        every = committee.z[:, committee.items.of_slot[committee.structure.row_leaf]]
+        return committee.weights @ [adjusted_rand(z, cut) for z in every]
+
+    expected = [0.6 * mean(now, cut) + 0.4 * mean(first, cut) for cut in rows]
+    assert np.allclose(expected_ari(now, cuts, first), expected)
+    assert np.array_equal(asker.retract(asker.answers[0].id)._origin.own_labels, Asker(
+        X, kinds=("pair",), refit=None, random_state=0).labels)  # fmt: skip

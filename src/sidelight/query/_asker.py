@@ -419,7 +419,8 @@ class Asker:
 
     @cached_property
     def _shown(self) -> Shown:
-        return show(self._state.committee)
+        now, first = self._state.committee, self._origin.state.committee
+        return show(now, None if now is first else first)
 
     def _statements(self, answers: Sequence[Answer]) -> SideInformation:
         return side_of(answers, self.n_samples, self._given.index, self._state.names)

@@ -23,6 +23,8 @@ _LOW, _HIGH = np.meshgrid(_RATES, _RATES, indexing="ij")
 FIRST_JUDGED = 40  # pairs; before, everybody is believed who does not say the opposite
 PROOF = 3.0  # nats of evidence that an annotator knows something
 CLUE, GOOD = 1.0, 0.88  # so much is enough if the estimated accuracy is so good
+# Where neighbours say little about the classes, many answers that agree with each other are enough.
+MANY, SURE, NO_CLUE = 70, 0.92, -1.0
 CONTRARY = 2.5  # nats of evidence for the opposite
 
 
@@ -63,7 +65,11 @@ class Witness(NamedTuple):
         known = self.informative(annotator)
         if self.contrary(annotator) - max(known, 0.0) > CONTRARY:
             return False
-        if not is_audited or self.n[annotator] < FIRST_JUDGED:
+        n = self.n[annotator]
+        if not is_audited or n < FIRST_JUDGED:
+            return True
+        agrees = n >= MANY and accuracy >= SURE
+        if agrees and known >= NO_CLUE and self.contrary(annotator) <= 0:
             return True
         return known >= (CLUE if accuracy >= GOOD else PROOF)
 
