@@ -36,6 +36,14 @@ def test_decimal_commas_and_points_for_thousands(tmp_path):
     assert any("points" in note for note in table.notes)
 
 
+def test_many_lines_with_two_decimal_commas_are_not_separated_by_them(tmp_path):
+    lines = [f'k{k};"Meier, {k}";{k},25;{2 * k},5;Bonn' for k in range(40)]
+    table = read_table(write(tmp_path, "\n".join(["id;name;a;b;town", *lines]) + "\n"))
+    assert list(table.columns) == ["id", "name", "a", "b", "town"]
+    assert table.columns["a"][:2].tolist() == [0.25, 1.25]
+    assert table.columns["name"][1] == "Meier, 1"
+
+
 def test_commas_for_thousands(tmp_path):
     table = read_table(write(tmp_path, 'a,b\n"1,234.5",1\n"2,000,000",2\n17.5,3\n'))
     np.testing.assert_array_equal(table.columns["a"], [1234.5, 2e6, 17.5])

@@ -98,7 +98,9 @@ def _separator(lines: Sequence[str], usual: str) -> str:
         if not widths:
             continue
         width, count = Counter(widths).most_common(1)[0]
-        agreement = (count / len(widths) if width > 1 else 0.0, width)
+        # Two decimal commas cut every line alike too, but not the line of names.
+        trust = 0.0 if width < 2 else 1.0 if widths[0] == width else 0.5
+        agreement = (trust * count / len(widths), width)
         # The usual one stays unless another cuts all lines alike and it does not.
         if agreement[0] > most[0] + 0.1 or (mark == usual and width > 1):
             best, most = mark, agreement
