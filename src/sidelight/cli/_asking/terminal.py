@@ -15,6 +15,7 @@ from sidelight.side import from_cell
 
 _PAIR = {"s": "must", "d": "cannot", "c": "cannot_tell"}
 _NARROW = 56  # columns of a terminal; with fewer, rows stand below each other
+_SHORT = 20  # lines of a terminal; with fewer, rows are worth more than sentences
 _FAR = 1.0  # standard deviations from which two numbers are called different
 _TALLEST = 8  # lines of one cell
 
@@ -148,7 +149,7 @@ def screen(
     """One question as it stands on the screen."""
     title = "Do these two belong together?" if question.kind == "pair" else "What is this?"
     head = Text.assemble((title, "bold"), ("   ", ""), (written(note), "yellow"))
-    foot = _foot(question, progress)
+    foot = _foot(question, progress, small=console.height < _SHORT)
     taken = sum(len(part.wrap(console, console.width)) for part in (head, *foot)) + 4
     parts: list[RenderableType] = [head, Text("")]
     parts += _cells(rows, question, console, max(console.height - taken - 1, 3), page)
@@ -157,14 +158,14 @@ def screen(
     return Group(*parts, *[Text("")] * max(console.height - used - 1, 1), *foot)
 
 
-def _foot(question: Any, progress: Progress) -> list[Text]:
+def _foot(question: Any, progress: Progress, *, small: bool) -> list[Text]:
     told = f"{progress.answers:,} answer{'s' * (progress.answers != 1)} now, "
     told += f"{progress.statements:,} in all"
     told += f" · {progress.clusters:,} cluster{'s' * (progress.clusters != 1)}"
     counted = Text(told, style="dim")
     if progress.may_stop:
         counted = Text.assemble((told + " · ", "dim"), ("you may stop", "bold green"))
-    lines = [counted, Text(progress.sentence, style="dim")]
+    lines = [counted] if small else [counted, Text(progress.sentence, style="dim")]
     if question.kind == "label" and question.classes:
         lines.append(_choices(question.classes))
     return [*lines, _keys(question)]
@@ -195,13 +196,14 @@ def _cells(
     names = [f"row {written(rows.name(row))}" for row in question.rows]
     narrow = console.width < _NARROW
     width = max((console.width - 4) if narrow else (console.width - 26) // len(cells), 8)
-    pages = _pages(cells, far, width, height - 2, narrow)
+    # Names of the rows, and a line about other pages.
+    pages = _pages(cells, far, width, height - 1 - (len(cells) if narrow else 1), narrow)
     chosen, n_pages = pages[page % len(pages)], len(pages)
     stand = _stacked if narrow else _side_by_side
     found: list[RenderableType] = [stand(chosen, cells, far, names, width)]
     if n_pages > 1:
         hidden = len(rows.columns) - len(chosen)
-        told = f"{hidden:,} more columns, those that differ most first: m shows them"
+        told = f"m: {hidden:,} more columns" if narrow else f"m shows {hidden:,} more columns"
         found.append(Text(f"{told} (page {page % n_pages + 1} of {n_pages})", style="dim"))
     return found
 
@@ -258,10 +260,11 @@ def _stacked(
     chosen: list[str], cells: list[dict[str, str]], far: dict[str, float], names: list[str],
     width: int,
 ) -> Group:  # fmt: skip
-    lines = [Text(f"{sign} is {name}") for sign, name in zip("AB", names, strict=False)]
+    signs = "AB" if len(names) > 1 else " "
+    lines = [Text(f"{sign} {name}".strip()) for sign, name in zip(signs, names, strict=True)]
     for name in chosen:
         mark, style = _style(far[name])
         lines.append(Text(f"{mark} {written(name)}", style=style or "dim"))
-        for sign, row in zip("AB", cells, strict=False):
+        for sign, row in zip(signs, cells, strict=True):
             lines.append(Text(f"  {sign} {_cut(row[name], width)}", style=style))
     return Group(*lines)
