@@ -9,7 +9,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 import oracles_structural_entropy as oracle
 from sidelight import SideInformation, StructuralEntropyClustering
 from sidelight.blocks import threads
-from sidelight.datasets import load
+from sidelight.datasets import load, make_blobs
 from sidelight.exceptions import DataError, SideInformationError
 from sidelight.graph import (
     check_graph,
@@ -108,7 +108,7 @@ def test_objective_is_that_of_the_labels_and_never_rises(refine, n_clusters, aff
     assert_allclose(graph[graph > 0], S[graph > 0])
     expected = oracle.entropy(graph, R, model.labels_)
     share = np.bincount(model.labels_, graph.sum(axis=1)) / graph.sum()
-    expected -= price * (share * np.log2(share)).sum()
+    expected -= model.price_ * (share * np.log2(share)).sum()
     assert model.objective_ == pytest.approx(expected, abs=1e-6)
     assert model.history_[-1] == model.objective_
     assert (np.diff(model.history_) <= 0).all()
@@ -120,6 +120,19 @@ def test_a_price_of_clusters_makes_fewer_of_them():
     assert found == sorted(found, reverse=True)
     assert found[0] > 2 * 4
     assert found[-1] == 1
+
+
+def test_a_price_that_tears_single_rows_off_to_make_up_the_number_is_lowered():
+    sample = make_blobs(1_000, 8, 8, separation=4.0, random_state=0)
+    assert fitted(sample.X, price=0.9).n_clusters_ < 8
+    assert fitted(sample.X, price=0.9, n_clusters=1).price_ == 0.9
+    model = fitted(sample.X, price=0.9, n_clusters=8)
+    assert model.price_ in (0.45, 0.225, 0.1125, 0.05625, 0.0)
+    assert np.bincount(model.labels_).min() > 20
+    share = np.bincount(model.labels_, model.graph_.sum(axis=1)) / model.graph_.sum()
+    expected = oracle.entropy(model.graph_.toarray(), np.zeros((1_000, 1_000)), model.labels_)
+    expected -= model.price_ * (share * np.log2(share)).sum()
+    assert model.objective_ == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_dense_and_a_sparse_cluster_are_both_found_by_local_scales():

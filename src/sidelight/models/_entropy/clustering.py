@@ -94,7 +94,8 @@ class StructuralEntropyClustering(EntropyGraphModel):
         Merge modules that are tied by must-links before others.
     price : float, default=0.5
         What clusters have to save of each bit that it takes to name them: more, fewer clusters;
-        with ``n_clusters``, clusters of less even sizes. 0 is the paper's objective.
+        with ``n_clusters``, clusters of less even sizes. It is halved as long as half of
+        the ``n_clusters`` are single rows. 0 is the paper's objective.
     refine : bool or "published", default=True
         After merging, move blocks of rows that belong together, single rows and parts of clusters,
         on several levels, as long as that lowers the objective. "published" moves single rows only,
@@ -123,7 +124,9 @@ class StructuralEntropyClustering(EntropyGraphModel):
     n_neighbors_ : int
         The number of neighbours that was used (0 for a precomputed graph).
     objective_ : float
-        L + price H(clusters) of ``labels_``, in bits.
+        L + price_ H(clusters) of ``labels_``, in bits.
+    price_ : float
+        The price that was used: ``price``, or a lower one with ``n_clusters``.
     history_ : ndarray of shape (n_iter_,)
         The same after the start and after each round or sweep; it never rises.
     n_iter_ : int
@@ -282,7 +285,7 @@ class StructuralEntropyClustering(EntropyGraphModel):
         level = search.priced(search.first_level(rows.graph, *relation), self.price)
         problem = Problem(
             level, relation.pairs, np.asarray(side.groups()),
-            begin, rows.all_equal, self.n_clusters, self.must_first, self.refine,
+            begin, rows.all_equal, self.n_clusters, self.must_first, self.refine, self.price,
         )  # fmt: skip
         order = _order_in_memory(rows) if problem.climbs else None
         return run(problem, order, rows.seed, step)
@@ -290,7 +293,8 @@ class StructuralEntropyClustering(EntropyGraphModel):
     def _publish_found(self, found: "_Run", side: SideInformation, seed: int) -> Self:
         labels, naming = named(side, found.labels)
         modules = search.modules_of(found.level, labels[found.order], len(naming.names))
-        self._insertion = Insertion.into(found.level, modules, self.price)
+        self.price_ = found.price
+        self._insertion = Insertion.into(found.level, modules, found.price)
         objective = search.costs_sum(found.level, modules)
         # The search adds up gains; rounding must not make the last digit of the history rise.
         history = np.maximum.accumulate([objective, *found.history[-2::-1]])[::-1]
@@ -308,6 +312,9 @@ class StructuralEntropyClustering(EntropyGraphModel):
 
 # The search
 
+# A lower price changes next to nothing: after it comes 0.
+_LOWEST_PRICE = 0.1
+
 
 class Problem(NamedTuple):
     """What is searched, and how."""
@@ -320,11 +327,18 @@ class Problem(NamedTuple):
     n_clusters: int | None
     must_first: bool
     refine: bool | str
+    price: float  # that the cuts of the level hold
 
     @property
     def climbs(self) -> bool:
         """Whether the search works on several levels."""
         return bool(self.refine) and self.refine != "published"
+
+    def cheaper(self) -> "Problem":
+        """The same at half the price, or without one."""
+        price = self.price / 2 if self.price > _LOWEST_PRICE else 0.0
+        level = search.priced(self.level, price - self.price)
+        return self._replace(level=level, price=price)
 
     def reordered(self, order: Ints) -> "Problem":
         """The same with nodes in another order."""
@@ -345,6 +359,7 @@ class _Run(NamedTuple):
     history: list[float]
     level: search.Level
     order: Any
+    price: float
 
 
 def run(
@@ -354,11 +369,25 @@ def run(
     if order is not None:
         problem = problem.reordered(order)
     found = _found(problem, order is None, seed, each_round)
+    while _is_torn(problem, found.labels):
+        problem = problem.cheaper()
+        found = _found(problem, order is None, seed, each_round)
     if order is None:
-        return _Run(found.labels, found.history, problem.level, slice(None))
+        return _Run(found.labels, found.history, problem.level, slice(None), problem.price)
     labels = np.empty_like(found.labels)
     labels[order] = found.labels
-    return _Run(labels, found.history, problem.level, order)
+    return _Run(labels, found.history, problem.level, order, problem.price)
+
+
+def _is_torn(problem: Problem, labels: Ints) -> bool:
+    """Whether half of the clusters that were asked for are single rows.
+
+    The price is there to find the number. With ten overlapping classes and ``n_clusters=10`` all
+    rows but nine were one cluster. A few single rows do no harm: classes of real tables are uneven.
+    """
+    asked = problem.n_clusters is not None and problem.begin is None and problem.climbs
+    sizes = np.bincount(labels)
+    return asked and problem.price > 0 and 2 * int((sizes == 1).sum()) >= len(sizes)
 
 
 def _found(

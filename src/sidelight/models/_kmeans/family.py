@@ -145,7 +145,7 @@ class CenterModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowModel):
     ) -> None:
         self.n_clusters = n_clusters
         self.init = init
-        self.n_init = n_init
+        self.n_init: Any = n_init
         self.max_iter = max_iter
         self.metric = metric
         self.random_state = random_state
