@@ -182,6 +182,17 @@ def test_labels_of_one_class_choose_none_either():
         compare(X, one, models=QUICK, n_clusters=[2, 3])
 
 
+def test_what_takes_part_by_default_can_be_named_as_in_the_table():
+    X, truth = separated()
+    side = sample_pairs(truth, 60, random_state=0)
+    names = ["KMeans", "Ward", "GaussianMixture", "PCKMeans"]
+    found = compare(X, side=side, models=names, n_clusters=3, random_state=0)
+    assert sorted(row.model for row in found.rows) == sorted(names)
+    assert {row.n_clusters for row in found.rows} == {3}
+    known = compare(X, truth, models=["SVC", "SeededKMeans"], random_state=0)
+    assert sorted(row.model for row in known.rows) == ["SVC", "SeededKMeans"]
+
+
 def test_a_candidate_that_fails_is_said_and_the_others_go_on():
     X, truth = separated()
     side = sample_pairs(truth, 60, random_state=0)
@@ -204,6 +215,7 @@ def test_the_time_limit_ends_it_with_what_there_is(monkeypatch):
         ("PCKMeans", "not finished"),
     ]
     assert found.notes == ["The time was up before 1 of 2 candidates were judged."]
+    assert "PCKMeans" not in found.in_words()
 
 
 @pytest.mark.slow  # processes that import everything

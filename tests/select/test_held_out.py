@@ -171,10 +171,16 @@ def test_only_musts_or_one_class_are_judged_by_what_they_are():
     X, truth = separated()
     model = PartitionLevelKMeans(3, random_state=0)
     one = np.where((truth == 0) & (np.arange(150) < 60), 0, -1)
-    assert cross_validate_statements(model, X, one).score == 1.0
+    found = cross_validate_statements(model, X, one)
+    assert found.score == 1.0
+    assert found.in_words().endswith("ask about rows that are apart, or of other classes.")
     musts = sample_pairs(truth, n_must=20, n_cannot=0, random_state=0)
     found = cross_validate_statements(PCKMeans(3, n_init=2, random_state=0), X, side=musts)
     assert found.score == found.share_right == 1.0
+    assert "One cluster would keep all of these must-links" in found.in_words()
+    both = sample_pairs(truth, n_must=20, n_cannot=20, random_state=0)
+    found = cross_validate_statements(PCKMeans(3, n_init=2, random_state=0), X, side=both)
+    assert found.in_words().endswith(").")
 
 
 def test_annotators_who_contradict_each_other_are_judged_one_by_one():

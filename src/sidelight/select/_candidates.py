@@ -1,6 +1,7 @@
 """Who takes part in a comparison: our models by their tags, clusterers and classifiers."""
 
 from collections.abc import Iterable, Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -91,20 +92,46 @@ def numbers_of_clusters(
     return numbers, undecided
 
 
-def unsupervised(numbers: Iterable[int], seed: int) -> list[Candidate]:
-    """K-means, Ward and a mixture with diagonal covariances for each number of clusters."""
+def _clusterings(seed: int) -> dict[str, Any]:
+    """K-means, Ward and a mixture with diagonal covariances, without a number of clusters."""
     from sklearn.cluster import AgglomerativeClustering, KMeans
     from sklearn.mixture import GaussianMixture
 
+    mixture = GaussianMixture(covariance_type="diag", reg_covar=1e-3, n_init=2, random_state=seed)
+    return {
+        "KMeans": KMeans(n_init=5, random_state=seed),
+        "Ward": AgglomerativeClustering(),
+        "GaussianMixture": mixture,
+    }
+
+
+def _classifiers(seed: int) -> dict[str, Any]:
+    """From the cheapest on."""
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.svm import SVC
+
+    kinds: list[Any] = [
+        LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
+        LogisticRegression(max_iter=2000),
+        SVC(C=10.0),
+        HistGradientBoostingClassifier(random_state=seed),
+    ]
+    return {type(kind).__name__: kind for kind in kinds}
+
+
+def from_name(name: str, seed: int) -> Any:
+    """A clustering or a classifier of scikit-learn that takes part by default; else the name."""
+    return {**_clusterings(seed), **_classifiers(seed)}.get(name, name)
+
+
+def unsupervised(numbers: Iterable[int], seed: int) -> list[Candidate]:
+    """K-means, Ward and a mixture with diagonal covariances for each number of clusters."""
     found = []
-    for k in numbers:
-        kmeans = KMeans(k, n_init=5, random_state=seed)
-        mixture = GaussianMixture(
-            k, covariance_type="diag", reg_covar=1e-3, n_init=2, random_state=seed
-        )
-        found.append(Candidate("KMeans", kmeans, k, 0))
-        found.append(Candidate("Ward", AgglomerativeClustering(k), k, 0))
-        found.append(Candidate("GaussianMixture", mixture, k, 0))
+    for k, (name, plain) in product(numbers, _clusterings(seed).items()):
+        count = _count_parameter(plain) or "n_clusters"
+        found.append(Candidate(name, clone(plain).set_params(**{count: k}), k, 0))
     return found
 
 
@@ -115,19 +142,10 @@ def classifiers(side: SideInformation, numbers: Sequence[int], seed: int) -> lis
     counts = counts[counts > 0]
     if len(counts) < 2 or counts.min() < FEWEST_LABELS or len(counts) not in numbers:
         return []
-    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-    from sklearn.ensemble import HistGradientBoostingClassifier
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.svm import SVC
-
-    kinds: list[Any] = [
-        LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
-        LogisticRegression(max_iter=2000),
-        SVC(C=10.0),
-    ]
-    if len(counts) <= 10:  # a tree for every class and step
-        kinds.append(HistGradientBoostingClassifier(random_state=seed))
-    return [Candidate(type(kind).__name__, kind, None, int(counts.sum())) for kind in kinds]
+    kinds = _classifiers(seed)
+    if len(counts) > 10:  # a tree for every class and step
+        del kinds["HistGradientBoostingClassifier"]
+    return [Candidate(name, kind, None, int(counts.sum())) for name, kind in kinds.items()]
 
 
 def our_models(side: SideInformation, n_rows: int) -> list[str]:
@@ -157,7 +175,7 @@ def with_numbers(
     found = []
     for model in models:
         estimator = _built(model, seed)
-        name = type(estimator).__name__
+        name = _name(estimator)
         n_used = _n_used(estimator, side)
         count = _count_parameter(estimator)
         finds = getattr(estimator, "finds_k", count is None)
@@ -170,6 +188,12 @@ def with_numbers(
         for k in numbers:
             found.append(Candidate(name, clone(estimator).set_params(**{count: k}), k, n_used))
     return found
+
+
+def _name(estimator: Any) -> str:
+    name = type(estimator).__name__
+    is_ward = name == "AgglomerativeClustering" and estimator.linkage == "ward"
+    return "Ward" if is_ward else name
 
 
 def _built(model: Any, seed: int) -> Any:

@@ -17,6 +17,7 @@ from sidelight.exceptions import SidelightError
 from sidelight.select._candidates import (
     Candidate,
     classifiers,
+    from_name,
     numbers_of_clusters,
     our_models,
     unsupervised,
@@ -35,6 +36,7 @@ Mask = NDArray[np.bool_]
 SHORTLIST = 3
 # Standard errors of a difference below which two candidates tie.
 TIE = 1.0
+NOT_FINISHED = "not finished"
 
 
 class Compared(NamedTuple):
@@ -113,6 +115,8 @@ class Comparison:
         width = max(len("model"), *(len(row.model) for row in self.rows))
         lines = [f"{'model':{width}s}    K  score           seconds  statements"]
         for row in self.rows:
+            if row.remark == NOT_FINISHED:  # the notes count them
+                continue
             k = "-" if row.n_clusters is None else str(row.n_clusters)
             told = "-"
             if row.score == row.score:
@@ -161,8 +165,9 @@ def compare(
     models : "default" or a sequence of names, classes and estimators, default="default"
         Who takes part. By default our models that can use all statements, clusterings without
         statements (k-means, Ward, mixtures), and classifiers where every class has five labels.
-        Any clusterer, classifier or pipeline of scikit-learn can be named; "default" in a list
-        stands for all of the default ones.
+        Any clusterer, classifier or pipeline of scikit-learn can be given, and those that are there
+        by default go by the names that the table has ("KMeans"); "default" in a list stands for all
+        of the default ones.
     n_clusters : int or sequence of int, optional
         The number of clusters, or those to try. By default that of the labelled classes; without
         labels, numbers from 2 to 20 for clusterings without statements, and the best three of
@@ -251,7 +256,7 @@ class Entry:
         self.candidate, self.order = candidate, order
         self.folds: dict[int, Judged] = {}
         self.found: list[int] = []
-        self.seconds, self.remark = 0.0, "not finished"
+        self.seconds, self.remark = 0.0, NOT_FINISHED
         self.judgements: list[Judged] | None = None
 
     @property
@@ -409,6 +414,7 @@ def _run_all(run: _Run, models: Any, n_clusters: Any, seed: int) -> list[str]:
     named = [models] if isinstance(models, str) or hasattr(models, "fit") else list(models)
     own = [model for model in named if not isinstance(model, str) or model != "default"]
     default = len(own) < len(named)
+    own = [from_name(model, seed) if isinstance(model, str) else model for model in own]
     for model in own:
         if not isinstance(model, (str, type)) and not hasattr(model, "fit"):
             raise SidelightError(
@@ -440,7 +446,7 @@ def _free(
 
 
 def _unfinished(run: _Run) -> list[str]:
-    late = [e for e in run.entries if e.judgements is None and e.remark == "not finished"]
+    late = [e for e in run.entries if e.judgements is None and e.remark == NOT_FINISHED]
     if not late:
         return []
     return [f"The time was up before {len(late)} of {len(run.entries)} candidates were judged."]

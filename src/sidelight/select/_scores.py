@@ -18,6 +18,8 @@ Ints = NDArray[np.int64]
 # With that many statements asked at random, only these are judged: questions that were chosen sit
 # on the boundaries of clusters and are a biased test.
 ENOUGH_AUDITS = 30
+# From this chance on a figure says nothing, as with labels of one class.
+_NO_TEST = 0.98
 
 
 class Kept(NamedTuple):
@@ -95,10 +97,19 @@ class StatementScores:
             return "No statement could be held back: every fold cuts through all of them."
         error = "" if np.isnan(self.standard_error) else f" ± {self.standard_error:.0%}"
         most = "" if self.ceiling is None else f"; the annotators are right in {self.ceiling:.0%}"
-        return (
+        told = (
             f"Of {self.n_statements:,} statements held back, {self.share_right:.0%}{error} were "
             f"right (chance {self.chance:.0%}{most})."
         )
+        return told + self._doubt()
+
+    def _doubt(self) -> str:
+        """Why a high figure says little, and what to ask; "" where it says something."""
+        if {kept.kind for kept in self.by_kind_and_annotator} == {"must"}:
+            return " One cluster would keep all of these must-links: ask about rows that are apart."
+        if self.chance < _NO_TEST:
+            return ""
+        return " Any answer would be right: ask about rows that are apart, or of other classes."
 
 
 def statement_scores(

@@ -11,7 +11,7 @@ from sidelight.side import SideInformation
 from sidelight.study._open import Progress
 
 if TYPE_CHECKING:
-    from sidelight.select import Comparison, HeldOut
+    from sidelight.select import Compared, Comparison, HeldOut
 
 # Standard errors by which another model is called better.
 CLEARLY = 2.0
@@ -39,9 +39,15 @@ def best_of_ours(comparison: "Comparison") -> tuple[Any, list[str]]:
         return model, [comparison.reason]
     return model, [
         f"{row.model} with {row.n_clusters} clusters is the best model of sidelight by statements "
-        f"held back ({row.score:.2f} ± {row.standard_error:.2f}); {comparison.choice.model} "
-        f"reaches {comparison.choice.score:.2f}, {row.behind:.1f} standard errors more."
+        f"held back ({row.score:.2f} ± {row.standard_error:.2f}); {comparison.choice.model} of "
+        f"scikit-learn {_ahead(row, comparison.choice)}."
     ]
+
+
+def _ahead(row: "Compared", first: "Compared") -> str:
+    if round(row.behind, 1) == 0.0:
+        return "does as well"
+    return f"reaches {first.score:.2f}, {row.behind:.1f} standard errors more"
 
 
 def beside(comparison: "Comparison", name: str) -> list[str]:
