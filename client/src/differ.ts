@@ -47,7 +47,7 @@ function joined(parts: string[], same: boolean[]): Part[] {
   parts.forEach((text, k) => {
     const differs = !same[k] && text.trim() !== "";
     const last = found.at(-1);
-    if (last && (last.differs === differs || text.trim() === "")) last.text += text;
+    if (last && (last.differs === differs || (text.trim() === "" && !same[k]))) last.text += text;
     else found.push({ text, differs });
   });
   return found;

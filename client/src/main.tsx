@@ -90,7 +90,7 @@ function Screen() {
   const screen = SCREENS.find((one) => one.name === place.screen);
   if (!screen) {
     return (
-      <Empty title="There is no such page">
+      <Empty alone title="There is no such page">
         <p>
           <a href="/">All projects</a>
         </p>
@@ -100,7 +100,7 @@ function Screen() {
   if (!project.value) {
     if (!ready.value || !trouble.value) return <Loading what="Opening the project" />;
     return (
-      <Empty title="This project cannot be opened">
+      <Empty alone title="This project cannot be opened">
         <p>
           <a href="/">All projects</a>
         </p>
@@ -109,7 +109,7 @@ function Screen() {
   }
   if (!screen.may()) {
     return (
-      <Empty title={`${screen.title} is not for your role`}>
+      <Empty alone title={`${screen.title} is not for your role`}>
         <p>You take part as {me.value?.role}. The owner can give you another role.</p>
         <p>{mayAnswer() ? <a href={`/p/${project.value.id}/queue`}>Answer questions</a> : <a href="/">All projects</a>}</p>
       </Empty>

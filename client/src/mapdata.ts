@@ -1,6 +1,6 @@
 /** What the map of a project shows: points, runs, labels, a selection; all of it as signals. */
 import { unique } from "./unique";
-import { computed, signal } from "@preact/signals";
+import { batch, computed, signal } from "@preact/signals";
 import { bytes, get, post, type Run, type Schema, type Statement, type Step } from "./api";
 import { movedRows, paint, type Painting } from "./colours";
 import type { Box, PairLine } from "./mapview";
@@ -39,6 +39,7 @@ export class MapData {
   private readonly arrays = new Map<string, Int32Array>();
   private readonly labels = signal<Int32Array | null>(null);
   private readonly labelsBefore = signal<Int32Array | null>(null);
+  private wanted: Step[] = [];
   private whole: Points | null = null;
   private asked = 0;
 
@@ -148,17 +149,25 @@ export class MapData {
   }
 
   async select(step: Step, how: Op | "replace"): Promise<void> {
-    await this.look(withStep(this.steps.value, step, how));
+    await this.look(withStep(this.wanted, step, how));
   }
 
+  /** Select by steps; they and the rows that they come to change together. */
   async look(steps: Step[]): Promise<void> {
-    this.steps.value = steps;
-    if (steps.length === 0) {
-      this.selected.value = null;
-      return;
+    const before = this.wanted;
+    this.wanted = steps;
+    try {
+      const body = { steps, run: this.run.value?.id ?? null };
+      const found = steps.length ? await post<Selected>(this.at("selected"), body) : null;
+      if (this.wanted !== steps) return; // somebody went on in the meantime
+      batch(() => {
+        this.steps.value = steps;
+        this.selected.value = found;
+      });
+    } catch (error) {
+      if (this.wanted === steps) this.wanted = before;
+      throw error;
     }
-    const found = await post<Selected>(this.at("selected"), { steps, run: this.run.value?.id ?? null });
-    if (this.steps.value === steps) this.selected.value = found;
   }
 
   /** Say something of the selection: one event, one undo. */

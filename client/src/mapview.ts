@@ -80,6 +80,10 @@ export class MapView {
   private camera = { x: 0, y: 0, half: 1.08 };
   private index: PointIndex | null = null;
   private waiting = 0;
+  private touched = false; // whether somebody has moved the map
+  private moving = false;
+  private thin = 1; // every how manieth point is drawn while the map moves
+  private painted = 0;
   private path: Corner[] = [];
   private readonly observer: ResizeObserver;
   mode: Mode = "pan";
@@ -181,13 +185,19 @@ export class MapView {
     return { left: x - wide, right: x + wide, bottom: y - half, top: y + half };
   }
 
+  /** Half of what is seen upwards when all points are seen. */
+  private get all(): number {
+    return 1.08 / Math.min(1, this.aspect);
+  }
+
   get isWhole(): boolean {
-    return this.camera.half >= 1;
+    return this.camera.half >= this.all - 0.08;
   }
 
   whole(): void {
-    this.camera = { x: 0, y: 0, half: 1.08 };
+    this.camera = { x: 0, y: 0, half: this.all };
     this.moved(false);
+    this.touched = false;
   }
 
   pan(dx: number, dy: number, moving = true): void {
@@ -199,7 +209,7 @@ export class MapView {
 
   zoom(factor: number, x = this.width / 2, y = this.height / 2): void {
     const before = this.place(x, y);
-    this.camera.half = Math.min(1.5, Math.max(1e-4, this.camera.half / factor));
+    this.camera.half = Math.min(1.4 * this.all, Math.max(1e-4, this.camera.half / factor));
     const after = this.place(x, y);
     this.camera.x += before[0] - after[0];
     this.camera.y += before[1] - after[1];
@@ -236,6 +246,8 @@ export class MapView {
   }
 
   private moved(moving: boolean): void {
+    this.touched = true;
+    this.moving = moving;
     this.paintSoon();
     this.listeners.onView?.(this.view, moving);
   }
@@ -244,6 +256,7 @@ export class MapView {
     const scale = Math.min(devicePixelRatio || 1, 2);
     this.canvas.width = Math.max(1, Math.round(this.width * scale));
     this.canvas.height = Math.max(1, Math.round(this.height * scale));
+    if (!this.touched) this.camera.half = this.all;
     this.paint();
     this.listeners.onView?.(this.view, false);
   }
@@ -255,6 +268,7 @@ export class MapView {
   /** Draw now; public for measurements, which wait for the pixels. */
   paint(): void {
     this.waiting = 0;
+    this.pace();
     const gl = this.gl;
     gl.viewport(0, 0, this.canvas.width, this.canvas.height);
     gl.clearColor(0, 0, 0, 0);
@@ -263,6 +277,16 @@ export class MapView {
     if (this.n) this.paintPoints();
     this.paintOver();
     this.frames++;
+  }
+
+  /** On a machine without a graphics card fewer points are drawn while the map moves, all of them once it rests. */
+  private pace(): void {
+    const now = performance.now();
+    const gap = now - this.painted;
+    this.painted = now;
+    if (!this.moving) this.thin = 1;
+    else if (gap > 100 && gap < 2000) this.thin = Math.min(16, this.thin * 2);
+    else if (gap < 25) this.thin = Math.max(1, this.thin / 2);
   }
 
   private aim(program: WebGLProgram): void {
@@ -286,16 +310,16 @@ export class MapView {
     this.aim(this.program);
     gl.bindBuffer(gl.ARRAY_BUFFER, this.places);
     gl.enableVertexAttribArray(0);
-    gl.vertexAttribPointer(0, 2, gl.FLOAT, false, 0, 0);
+    gl.vertexAttribPointer(0, 2, gl.FLOAT, false, 8 * this.thin, 0);
     gl.bindBuffer(gl.ARRAY_BUFFER, this.colours);
     gl.enableVertexAttribArray(1);
-    gl.vertexAttribPointer(1, 4, gl.UNSIGNED_BYTE, true, 0, 0);
+    gl.vertexAttribPointer(1, 4, gl.UNSIGNED_BYTE, true, 4 * this.thin, 0);
     const at = (name: string) => gl.getUniformLocation(this.program, name);
     gl.uniform1f(at("size"), size);
     gl.uniform1f(at("round_"), size > 3 ? 1 : 0);
     gl.uniform4f(at("ring"), 0, 0, 0, 0);
-    gl.drawArrays(gl.POINTS, 0, this.n);
-    if (this.nChosen) {
+    gl.drawArrays(gl.POINTS, 0, Math.ceil(this.n / this.thin));
+    if (this.nChosen && this.thin === 1) {
       gl.uniform1f(at("size"), Math.max(size * 1.35, size + 3));
       gl.uniform1f(at("round_"), 1);
       gl.uniform4fv(at("ring"), this.look.ring);
@@ -359,6 +383,7 @@ export class MapView {
       this.path = [];
       this.paintSoon();
       if (!done) return;
+      this.moving = false;
       if (!far) this.listeners.onClick?.(this.pointAt(...now), event.shiftKey ? "add" : "replace");
       else if (this.mode === "pan") this.listeners.onView?.(this.view, false);
       else if (path.length > 2) {

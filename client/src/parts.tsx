@@ -7,10 +7,11 @@ export function Key({ of }: { of: string }) {
   return keysOff.value ? null : <kbd aria-hidden="true">{keyName(keys.value[of] ?? of)}</kbd>;
 }
 
-export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+/** What stands where nothing is: a heading of the page if it is all there is. */
+export function Empty({ title, alone, children }: { title: string; alone?: boolean; children?: ComponentChildren }) {
   return (
     <div class="empty">
-      <h2>{title}</h2>
+      {alone ? <h1>{title}</h1> : <h2>{title}</h2>}
       {children}
     </div>
   );

@@ -111,6 +111,8 @@ def test_a_selection_is_described_said_and_undone_as_one_step(owner, project, be
     assert again["classes"] == [{"name": "north", "colour": None, "n": 20}]
     owner.post(f"projects/{project}/retract", {"event": said["events"][0]})
     assert bench.store.count_statements(project) == {}
+    nothing = [*steps, {"op": "subtract", "by": "all"}]
+    assert owner.post(f"projects/{project}/selected", {"steps": nothing})["rows"] == []
     with pytest.raises(SidelightError, match="nothing is selected"):
         owner.post(f"projects/{project}/say", {"kind": "label", "rows": [], "class": "x"})
 

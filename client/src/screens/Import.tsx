@@ -55,7 +55,7 @@ export function Import() {
   const sending = useSignal(false);
   if (!mayEdit()) {
     return (
-      <Empty title="Import is not for your role">
+      <Empty alone title="Import is not for your role">
         <p>Editors and owners bring tables.</p>
       </Empty>
     );

@@ -270,7 +270,7 @@ function One({ row }: { row: Row }) {
 function Nothing({ queue }: { queue: Queue }) {
   if (queue.state.value === "empty") {
     return (
-      <Empty title="Nothing left to ask">
+      <Empty alone title="Nothing left to ask">
         <p>Every question that this table offers has been asked. Look at what came of it.</p>
         {mayLook() && (
           <p>
@@ -282,7 +282,7 @@ function Nothing({ queue }: { queue: Queue }) {
   }
   if (queue.state.value === "down") {
     return (
-      <Empty title="The line is down">
+      <Empty alone title="The line is down">
         <p>
           {queue.nWaiting.value
             ? `${plural(queue.nWaiting.value, "answer")} wait in this browser and will be sent when the server is back.`

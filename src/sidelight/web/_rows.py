@@ -129,6 +129,8 @@ class Rows:
         wrong = [row for row in rows if not 0 <= row < n_rows]
         if wrong:
             raise SidelightError(f"row {wrong[0]}: the project has rows 0 to {n_rows - 1:,}.")
+        if not rows:
+            return []
         config = self.project.config
         names = config["show"] or [n for n in self._arrow.column_names if n != config["id"]]
         cells = self._arrow.select(names).take(list(rows)).to_pylist()

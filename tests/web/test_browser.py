@@ -1,0 +1,394 @@
+"""The page in a real browser: the Chromium of the machine, a server on loopback."""
+
+import math
+import re
+
+import pytest
+
+import web_browser
+from sidelight.store import Store
+from sidelight.web import Settings, create_app
+from web_browser import (
+    AXE,
+    Served,
+    Server,
+    free_port,
+    picture,
+    press_on,
+    tab_to,
+    violations,
+    watched,
+)
+from web_table import write_table
+
+REASON = web_browser.why_not()
+pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = web_browser.launch(playwright)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def new_page(browser):
+    """Pages of people of their own: no cookie is shared."""
+    contexts = []
+
+    def make(width=1440, height=900, **how):
+        contexts.append(browser.new_context(viewport={"width": width, "height": height}, **how))
+        return watched(contexts[-1].new_page())
+
+    yield make
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """A workbench in this process with a small project and two runs."""
+    folder = tmp_path_factory.mktemp("served")
+    app = create_app(Settings(folder / "data", workers=0))
+    served = Served(app)
+    bench = served.bench
+    served.owner = bench.store.people.add("ann", "owner")
+    table = write_table(folder / "people.csv", 60)
+    project = bench.create_project(table, name="people", id="id", drop=["town"])
+    served.project = project.id
+    fit(bench, project.id, n_clusters=2)
+    bench.say(project.id, served.owner, kind="label", rows=[0, 2], class_="small")
+    bench.say(project.id, served.owner, kind="label", rows=[1, 3], class_="tall")
+    bench.say(project.id, served.owner, kind="must", rows=[0, 1])
+    fit(bench, project.id, n_clusters=3)
+    yield served
+    served.stop()
+
+
+def fit(bench, project, **body):
+    """What a worker does, in this process."""
+    from sidelight.web._work import run_job
+
+    number = bench.start_job(project, "fit", {"model": "PCKMeans", **body}, None)
+    job = bench.store.jobs.claim("test")
+    made = run_job(bench.store, bench.folder, job._asdict(), lambda progress, message: None)
+    bench.store.jobs.end(number, "done", message=f"run {made['run']}")
+
+
+def answer_shown(page):
+    """Answer the question on the screen by its towns, with one key; returns the rows' ids."""
+    page.wait_for_selector(".pair-grid, .one")
+    if page.locator(".one").count():
+        ids = [page.inner_text(".one caption")]
+        page.keyboard.press("1")
+    else:
+        ids = page.locator(".pair-head [role=columnheader]:not(.name)").all_inner_texts()
+        towns = page.locator(".pair-grid [role=row]", has_text="town").locator("[role=cell]")
+        first, second = towns.all_inner_texts()
+        page.keyboard.press("m" if first == second else "c")
+    page.wait_for_function(
+        "ids => document.querySelector('.last')?.innerText.includes(ids + ':')",
+        arg=" and ".join(ids),
+    )
+    return tuple(ids)
+
+
+def test_an_afternoon_by_keyboard_alone(new_page, tmp_path):
+    server = Server(tmp_path / "data", workers=1)
+    page = new_page()
+    try:
+        page.goto(server.link)
+        page.wait_for_selector("text=There is no project yet")
+        press_on(page, "a[href='/import']")
+        tab_to(page, "input[type=file]")
+        # The dialog of the system opens here; its outcome is all that a page sees of it.
+        page.set_input_files("input[type=file]", write_table(tmp_path / "people.csv", 60))
+        page.wait_for_selector("text=Nothing stands in the way")
+        picture(page, "import")
+        press_on(page, "button[type=submit]")
+        page.wait_for_selector(".pair-grid")
+        asked = {answer_shown(page) for _ in range(9)}
+        assert len(asked) == 9
+        page.keyboard.press("ArrowLeft")
+        page.wait_for_selector("text=Taken back")
+        answer_shown(page)
+        page.keyboard.press("s")
+        page.wait_for_selector("text=Put off")
+        page.keyboard.press("u")
+        page.wait_for_selector("text=Can't tell.")
+        page.keyboard.press("?")
+        page.wait_for_selector("dialog[open]")
+        page.keyboard.press("Escape")
+        page.wait_for_selector("dialog", state="detached")
+        page.wait_for_selector("text=All answers are saved")
+        picture(page, "queue")
+        page.wait_for_selector("nav a[href$='/runs']")
+        press_on(page, "nav a[href$='/runs']")
+        page.wait_for_selector("th a[href*='run=1']")  # fitted by itself after ten answers
+        press_on(page, "tbody button.link")
+        page.wait_for_selector("text=the answer")
+        label_a_cluster_and_take_it_back(page)
+        press_on(page, "nav a[href$='/export']")
+        tab_to(page, "a[download='clusters.csv']")
+        with page.expect_download() as found:
+            page.keyboard.press("Enter")
+        lines = found.value.path().read_text(encoding="utf-8").splitlines()
+        assert len(lines) == 61
+        assert "cluster_name" in lines[0]
+    finally:
+        server.stop()
+    assert page.problems == []
+    store = Store(tmp_path / "data" / "workbench.db")
+    kinds = {one.kind for one in store.statements(1, retracted=False)}
+    assert kinds & {"must", "cannot"}
+    assert "unsure" in kinds
+    assert "label" in kinds
+    store.close()
+
+
+def label_a_cluster_and_take_it_back(page):
+    """On the map: choose a cluster, label its rows, undo all of it as one step, and do it again."""
+    press_on(page, "nav a[href$='/map']")
+    press_on(page, ".legend button")
+    page.wait_for_selector("text=Say of these rows")
+    tab_to(page, "input[list=classes]")
+    page.keyboard.type("tall")
+    press_on(page, ".actions button.main")
+    page.wait_for_selector("text=/rows? labelled tall\\./")
+    page.keyboard.press("z")
+    page.wait_for_selector("text=/Taken back: .* labelled tall/")
+    tab_to(page, "input[list=classes]")
+    press_on(page, ".actions button.main")
+    page.wait_for_selector("text=/rows? labelled tall\\./")
+
+
+def test_two_people_at_once_are_blind_to_each_other(served, new_page):
+    owner = served.login(new_page(), served.owner)
+    owner.goto(f"{served.url}/p/{served.project}/people")
+    owner.click("text=Make a link")
+    link = owner.input_value("input[readonly]")
+    bob = new_page(390, 844)
+    bob.goto(link)
+    bob.fill("input[name=name]", "bob")
+    bob.click("button")
+    bob.wait_for_selector(".card")
+    bob.goto(f"{served.url}/p/{served.project}/queue")
+    owner.goto(f"{served.url}/p/{served.project}/queue")
+    theirs, mine = set(), set()
+    for _ in range(4):
+        for page, asked in ((owner, mine), (bob, theirs)):
+            asked.add(answer_shown(page))
+    assert len(mine) == len(theirs) == 4
+    assert not mine & theirs
+    bob.wait_for_function("() => document.querySelector('.figures dd').innerText === '4'")
+    assert bob.locator("nav a").all_inner_texts() == ["Queue", "Statements"]
+    picture(bob, "phone")
+    for screen in ("map", "runs", "people", "export"):
+        bob.goto(f"{served.url}/p/{served.project}/{screen}")
+        bob.wait_for_selector("text=is not for your role")
+    bob.goto(f"{served.url}/p/{served.project}/statements")
+    bob.wait_for_selector("tbody tr")
+    assert set(bob.locator("tbody td:nth-child(2)").all_inner_texts()) == {"bob"}
+    assert owner.problems == bob.problems == []
+
+
+def test_two_tabs_of_one_person_are_not_asked_the_same(served, new_page):
+    first = served.login(new_page(), served.owner)
+    second = watched(first.context.new_page())
+    asked = []
+    for page in (first, second):
+        page.goto(f"{served.url}/p/{served.project}/queue")
+        asked.append({answer_shown(page) for _ in range(3)})
+    assert not asked[0] & asked[1]
+
+
+def test_a_killed_server_loses_nothing_that_was_typed(new_page, tmp_path):
+    port = free_port()
+    table = write_table(tmp_path / "people.csv", 60)
+    words = (table, "--id", "id", "--drop", "town")
+    server = Server(tmp_path / "data", *words, port=port)
+    page = new_page()
+    try:
+        page.goto(server.link)
+        page.goto(f"{server.url}/p/1/queue")
+        page.wait_for_selector(".pair-grid")
+        asked = {answer_shown(page) for _ in range(2)}
+        page.wait_for_selector("text=All answers are saved")
+        server.kill()
+        asked |= {answer_shown(page) for _ in range(3)}
+        page.wait_for_selector("text=3 answers not sent yet")
+        page.wait_for_selector("text=The line is down")
+        server = Server(tmp_path / "data", port=port)
+        page.wait_for_selector("text=All answers are saved")
+        asked |= {answer_shown(page) for _ in range(2)}
+        page.wait_for_selector("text=All answers are saved")
+    finally:
+        server.stop()
+    assert len(asked) == 7
+    store = Store(tmp_path / "data" / "workbench.db")
+    said = store.statements(1, retracted=False)
+    assert {tuple(sorted((f"r{one.i}", f"r{one.j}"))) for one in said} == {
+        tuple(sorted(pair)) for pair in asked
+    }
+    store.close()
+
+
+def lasso(page, radius=0.49):
+    """Draw around the whole map."""
+    box = page.locator(".map-box canvas").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x + radius * box["width"], y)
+    page.mouse.down()
+    for k in range(1, 41):
+        angle = 2 * math.pi * k / 40
+        page.mouse.move(
+            x + radius * box["width"] * math.cos(angle),
+            y + radius * box["height"] * 1.35 * math.sin(angle),
+        )
+    page.mouse.up()
+
+
+def test_a_lasso_labels_its_rows_and_undo_takes_all_of_them_back(served, new_page):
+    page = served.login(new_page(), served.owner)
+    page.goto(f"{served.url}/p/{served.project}/map")
+    page.wait_for_selector(".legend li")
+    counted = served.bench.store.count_statements
+    before = counted(served.project)
+    page.keyboard.press("l")
+    lasso(page, 0.48)
+    page.wait_for_selector("text=/[0-9]+ rows/")
+    page.wait_for_selector("text=drawn on the map")
+    n = int(re.match(r"\d+", page.inner_text(".map-side strong"))[0])
+    # The rows under the lasso, less those with a label.
+    page.select_option("[aria-label='How it joins the selection']", "intersect")
+    page.select_option("[aria-label='Which rows']", "unlabelled")
+    page.click("form[aria-label='Choose rows'] button")
+    page.wait_for_selector("text=keep only: without a label")
+    chosen = int(re.match(r"\d+", page.inner_text(".map-side strong"))[0])
+    said = served.bench.store.statements(served.project, retracted=False)
+    assert chosen == n - len({one.i for one in said if one.kind == "label"}) < n == 60
+    picture(page, "map")
+    page.fill("input[list=classes]", "everybody")
+    page.click(".actions button.main")
+    page.wait_for_selector(f"text={chosen} rows labelled everybody.")
+    assert counted(served.project)["label"] == before["label"] + chosen
+    page.locator(".map-box canvas").focus()
+    page.keyboard.press("z")
+    page.wait_for_selector("text=/Taken back: .* everybody/")
+    assert counted(served.project) == before
+    page.fill("input[list=classes]", "the crowd")
+    page.click("text=Keep under this name")
+    page.wait_for_selector("button:has-text('the crowd')")
+    assert [one["name"] for one in served.bench.store.selections(served.project)] == ["the crowd"]
+    page.keyboard.press("Escape")
+    assert page.problems == []
+
+
+def test_the_legend_hides_and_before_and_after_show_what_moved(served, new_page):
+    page = served.login(new_page(), served.owner)
+    page.goto(f"{served.url}/p/{served.project}/map")
+    page.wait_for_selector(".legend li")
+    page.wait_for_function("() => window.sidelightMap?.frames > 0")
+
+    def drawn():
+        page.wait_for_timeout(100)
+        return page.evaluate(
+            """() => { const map = window.sidelightMap; map.paint();
+            const gl = map.gl, w = gl.drawingBufferWidth, h = gl.drawingBufferHeight;
+            const p = new Uint8Array(4 * w * h);
+            gl.readPixels(0, 0, w, h, gl.RGBA, gl.UNSIGNED_BYTE, p);
+            let n = 0; for (let k = 3; k < p.length; k += 4) n += p[k] > 0; return n; }"""
+        )
+
+    everything = drawn()
+    assert everything > 0
+    page.uncheck(".legend li:first-child input")
+    assert 0 < drawn() < everything
+    page.click("text=Hide all")
+    assert drawn() == 0
+    page.click("text=Show all")
+    page.select_option("label:has-text('Since run') select", index=1)
+    page.wait_for_selector("text=/rows? changed/")
+    page.click("text=List them")
+    page.wait_for_selector("text=moved between runs")
+    assert "before=" in page.url
+
+
+def test_doubtful_statements_are_resolved_one_at_a_time(served, new_page):
+    bench, project = served.bench, served.project
+    page = served.login(new_page(), served.owner)
+    page.goto(f"{served.url}/p/{project}/statements?view=conflicts")
+    page.wait_for_selector("text=1 contradiction")
+    page.goto(f"{served.url}/p/{project}/statements?view=doubtful")
+    page.wait_for_selector(".resolver h2")
+    first = page.inner_text(".resolver h2")
+    before = sum(bench.store.count_statements(project).values())
+    picture(page, "resolver")
+    page.keyboard.press("r")
+    page.wait_for_selector(f"text=Taken back: {first}")
+    assert sum(bench.store.count_statements(project).values()) == before - 1
+    page.goto(f"{served.url}/p/{project}/statements")
+    page.click("tr.away button")
+    page.wait_for_selector("tr.away", state="detached")
+    assert sum(bench.store.count_statements(project).values()) == before
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed; 'make client' does it")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_screen_has_a_barrier(served, new_page, scheme):
+    page = served.login(new_page(color_scheme=scheme), served.owner)
+    at = f"/p/{served.project}"
+    screens = {
+        "/": ".card",
+        "/import": "input[type=file]",
+        f"{at}/queue": ".answers",
+        f"{at}/map": ".legend li",
+        f"{at}/statements": "tbody tr",
+        f"{at}/statements?view=conflicts": ".chain",
+        f"{at}/statements?view=doubtful": ".resolver h2",
+        f"{at}/runs": ".contingency",
+        f"{at}/people": "tbody tr",
+        f"{at}/export": ".export-list",
+        "/p/99/map": "text=This project cannot be opened",
+    }
+    found = {}
+    for path, sign in screens.items():
+        page.goto(served.url + path)
+        page.wait_for_selector(sign)
+        if wrong := violations(page):
+            found[path] = wrong
+    page.goto(f"{served.url}{at}/queue")
+    page.wait_for_selector(".answers")
+    page.keyboard.press("?")
+    page.wait_for_selector("dialog[open]")
+    if wrong := violations(page):
+        found["keys"] = wrong
+    assert found == {}
+
+
+SIGNS = {
+    "": ".card",
+    "import": "input[type=file]",
+    "queue": ".answers",
+    "map": ".legend li",
+    "statements": "tbody tr",
+    "runs": ".contingency",
+    "people": "tbody tr",
+    "export": ".export-list",
+}
+
+
+@pytest.mark.parametrize("width", [1024, 390])
+def test_no_screen_is_wider_than_the_window(served, new_page, width):
+    page = served.login(new_page(width), served.owner)
+    at = f"/p/{served.project}"
+    for screen in SIGNS:
+        path = f"/{screen}" if screen in ("", "import") else f"{at}/{screen}"
+        page.goto(served.url + path)
+        page.wait_for_selector(SIGNS[screen])
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= width, path
