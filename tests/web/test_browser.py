@@ -19,7 +19,7 @@ from web_browser import (
     violations,
     watched,
 )
-from web_table import write_table
+from web_table import write_wines
 
 REASON = web_browser.why_not()
 pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))
@@ -57,13 +57,13 @@ def served(tmp_path_factory):
     served = Served(app)
     bench = served.bench
     served.owner = bench.store.people.add("ann", "owner")
-    table = write_table(folder / "people.csv", 60)
-    project = bench.create_project(table, name="people", id="id", drop=["town"])
+    table = write_wines(folder / "wines.csv")
+    project = bench.create_project(table, name="wines", id="id", drop=["grower"])
     served.project = project.id
     fit(bench, project.id, n_clusters=2)
-    bench.say(project.id, served.owner, kind="label", rows=[0, 2], class_="small")
-    bench.say(project.id, served.owner, kind="label", rows=[1, 3], class_="tall")
-    bench.say(project.id, served.owner, kind="must", rows=[0, 1])
+    bench.say(project.id, served.owner, kind="label", rows=[0, 2], class_="Barolo")
+    bench.say(project.id, served.owner, kind="label", rows=[60, 64], class_="Grignolino")
+    bench.say(project.id, served.owner, kind="must", rows=[0, 60])
     fit(bench, project.id, n_clusters=3)
     yield served
     served.stop()
@@ -80,15 +80,15 @@ def fit(bench, project, **body):
 
 
 def answer_shown(page):
-    """Answer the question on the screen by its towns, with one key; returns the rows' ids."""
+    """Answer the question on the screen by its growers, with one key; returns the rows' ids."""
     page.wait_for_selector(".pair-grid, .one")
     if page.locator(".one").count():
         ids = [page.inner_text(".one caption")]
         page.keyboard.press("1")
     else:
         ids = page.locator(".pair-head [role=columnheader]:not(.name)").all_inner_texts()
-        towns = page.locator(".pair-grid [role=row]", has_text="town").locator("[role=cell]")
-        first, second = towns.all_inner_texts()
+        growers = page.locator(".pair-grid [role=row]", has_text="grower").locator("[role=cell]")
+        first, second = growers.all_inner_texts()
         page.keyboard.press("m" if first == second else "c")
     page.wait_for_function(
         "ids => document.querySelector('.last')?.innerText.includes(ids + ':')",
@@ -106,7 +106,7 @@ def test_an_afternoon_by_keyboard_alone(new_page, tmp_path):
         press_on(page, "a[href='/import']")
         tab_to(page, "input[type=file]")
         # The dialog of the system opens here; its outcome is all that a page sees of it.
-        page.set_input_files("input[type=file]", write_table(tmp_path / "people.csv", 60))
+        page.set_input_files("input[type=file]", write_wines(tmp_path / "wines.csv"))
         page.wait_for_selector("text=Nothing stands in the way")
         picture(page, "import")
         press_on(page, "button[type=submit]")
@@ -137,7 +137,7 @@ def test_an_afternoon_by_keyboard_alone(new_page, tmp_path):
         with page.expect_download() as found:
             page.keyboard.press("Enter")
         lines = found.value.path().read_text(encoding="utf-8").splitlines()
-        assert len(lines) == 61
+        assert len(lines) == 179
         assert "cluster_name" in lines[0]
     finally:
         server.stop()
@@ -156,14 +156,14 @@ def label_a_cluster_and_take_it_back(page):
     press_on(page, ".legend button")
     page.wait_for_selector("text=Say of these rows")
     tab_to(page, "input[list=classes]")
-    page.keyboard.type("tall")
+    page.keyboard.type("light")
     press_on(page, ".actions button.main")
-    page.wait_for_selector("text=/rows? labelled tall\\./")
+    page.wait_for_selector("text=/rows? labelled light\\./")
     page.keyboard.press("z")
-    page.wait_for_selector("text=/Taken back: .* labelled tall/")
+    page.wait_for_selector("text=/Taken back: .* labelled light/")
     tab_to(page, "input[list=classes]")
     press_on(page, ".actions button.main")
-    page.wait_for_selector("text=/rows? labelled tall\\./")
+    page.wait_for_selector("text=/rows? labelled light\\./")
 
 
 def test_two_people_at_once_are_blind_to_each_other(served, new_page):
@@ -208,8 +208,8 @@ def test_two_tabs_of_one_person_are_not_asked_the_same(served, new_page):
 
 def test_a_killed_server_loses_nothing_that_was_typed(new_page, tmp_path):
     port = free_port()
-    table = write_table(tmp_path / "people.csv", 60)
-    words = (table, "--id", "id", "--drop", "town")
+    table = write_wines(tmp_path / "wines.csv")
+    words = (table, "--id", "id", "--drop", "grower")
     server = Server(tmp_path / "data", *words, port=port)
     page = new_page()
     try:
@@ -231,7 +231,7 @@ def test_a_killed_server_loses_nothing_that_was_typed(new_page, tmp_path):
     assert len(asked) == 7
     store = Store(tmp_path / "data" / "workbench.db")
     said = store.statements(1, retracted=False)
-    assert {tuple(sorted((f"r{one.i}", f"r{one.j}"))) for one in said} == {
+    assert {tuple(sorted((f"w{one.i}", f"w{one.j}"))) for one in said} == {
         tuple(sorted(pair)) for pair in asked
     }
     store.close()
@@ -270,7 +270,7 @@ def test_a_lasso_labels_its_rows_and_undo_takes_all_of_them_back(served, new_pag
     page.wait_for_selector("text=keep only: without a label")
     chosen = int(re.match(r"\d+", page.inner_text(".map-side strong"))[0])
     said = served.bench.store.statements(served.project, retracted=False)
-    assert chosen == n - len({one.i for one in said if one.kind == "label"}) < n == 60
+    assert chosen == n - len({one.i for one in said if one.kind == "label"}) < n == 178
     picture(page, "map")
     page.fill("input[list=classes]", "everybody")
     page.click(".actions button.main")
@@ -322,7 +322,7 @@ def test_doubtful_statements_are_resolved_one_at_a_time(served, new_page):
     bench, project = served.bench, served.project
     page = served.login(new_page(), served.owner)
     page.goto(f"{served.url}/p/{project}/statements?view=conflicts")
-    page.wait_for_selector("text=1 contradiction")
+    page.wait_for_selector("text=/[0-9]+ contradictions?/")
     page.goto(f"{served.url}/p/{project}/statements?view=doubtful")
     page.wait_for_selector(".resolver h2")
     first = page.inner_text(".resolver h2")
@@ -332,8 +332,9 @@ def test_doubtful_statements_are_resolved_one_at_a_time(served, new_page):
     page.wait_for_selector(f"text=Taken back: {first}")
     assert sum(bench.store.count_statements(project).values()) == before - 1
     page.goto(f"{served.url}/p/{project}/statements")
-    page.click("tr.away button")
-    page.wait_for_selector("tr.away", state="detached")
+    page.fill("label:has-text('Contains') input", first)
+    page.click(f"tr.away:has-text('{first}') button")
+    page.wait_for_selector(f"tr.away:has-text('{first}')", state="detached")
     assert sum(bench.store.count_statements(project).values()) == before
 
 

@@ -9,11 +9,12 @@ import { cellText, count, plural } from "../words";
 
 type Upload = Schema["Upload"];
 type Preview = Schema["Preview"];
-export type Purpose = "feature" | "one_hot" | "id" | "show" | "ignore";
+export type Purpose = "feature" | "one_hot" | "text" | "id" | "show" | "ignore";
 
 const PURPOSES: [Purpose, string][] = [
   ["feature", "a feature (number)"],
   ["one_hot", "a feature (categories)"],
+  ["text", "a feature (text)"],
   ["id", "the row's id"],
   ["show", "to show, not to count"],
   ["ignore", "nothing"],
@@ -41,10 +42,11 @@ export function preparing(purposes: Record<string, Purpose>, scale: string, impu
   const ignored = of("ignore");
   return {
     id: of("id")[0] ?? null,
-    show: ignored.length ? of("feature", "one_hot", "show") : [],
+    show: ignored.length ? of("feature", "one_hot", "text", "show") : [],
     columns: [],
     drop: of("show", "ignore"),
     one_hot: of("one_hot"),
+    text: of("text"),
     scale: (scale || null) as "standard" | null,
     impute: (impute || null) as "median" | null,
   };
@@ -115,7 +117,7 @@ function Choices({ sent }: { sent: Upload }) {
   const start = async (event: Event) => {
     event.preventDefault();
     importing.value = true;
-    const made = await attempt(() => post<Project>("projects", { ...body, upload: sent.upload, name: name.value }));
+    const made = await attempt(() => post<Project>("projects", { ...body, upload: sent.upload, name: name.value, source: sent.name }));
     importing.value = false;
     if (made) go(`/p/${made.id}/queue`);
   };
@@ -157,7 +159,7 @@ function Choices({ sent }: { sent: Upload }) {
         ))}
         {notes.map((note) => (
           <p class="note" key={note}>
-            {note}
+            {note.charAt(0).toUpperCase() + note.slice(1)}
           </p>
         ))}
         {!problems.length && !checking.value && <p>Nothing stands in the way.</p>}

@@ -72,7 +72,12 @@ def create(bench: TheBench, person: Editor, new: s.NewProject) -> Any:
     """Import an upload as a project."""
     path = upload_path(bench.settings, new.upload)
     project = bench.create_project(
-        path, name=new.name, id=new.id, show=new.show, source=path.name, **_how(new)
+        path,
+        name=new.name,
+        id=new.id,
+        show=new.show,
+        source=Path(new.source or path.name).name,
+        **_how(new),
     )
     path.unlink()
     return bench.overview(project)

@@ -37,8 +37,8 @@ def preview(
         "n_rows": table.n_rows,
         "columns": [_described(name, cells) for name, cells in table.columns.items()],
         "rows": [_shown(table, k) for k in range(min(PREVIEW, table.n_rows))],
-        "problems": problems,
-        "notes": notes,
+        "problems": [{**one, "message": _unnamed(one["message"], path)} for one in problems],
+        "notes": [_unnamed(note, path) for note in notes],
     }
 
 
@@ -76,7 +76,7 @@ def import_table(
         "how": _told(how),
         "features": prepared.names,
         "preparation": prepared.preparation.to_dict(),
-        "notes": prepared.notes,
+        "notes": [_unnamed(note, path) for note in prepared.notes],
         "files": files,
         "layout": "pca",
         "words": {"must": "same kind", "cannot": "different kind", "unsure": "can't tell"},
@@ -187,6 +187,11 @@ def _told(how: Mapping[str, Any]) -> dict[str, Any]:
     if unknown:
         raise SidelightError(f"unknown option {sorted(unknown)[0]!r}; known: {', '.join(_HOW)}.")
     return {name: value for name, value in how.items() if value}
+
+
+def _unnamed(text: str, path: Path) -> str:
+    """A text without the name that an upload has here, which says nothing to anybody."""
+    return text.replace(str(path), "the table").replace(path.name, "the table")
 
 
 def _as_parquet(folder: Folder, table: Table) -> str:

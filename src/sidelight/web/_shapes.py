@@ -87,6 +87,7 @@ class NewProject(Preparing):
 
     upload: str
     name: str
+    source: str | None = Field(default=None, max_length=300, description="Name of the file.")
 
 
 class Change(BaseModel):
