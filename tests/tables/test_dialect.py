@@ -167,3 +167,16 @@ def test_a_missing_file_is_refused_before_anything_is_imported(tmp_path):
     )
     assert done.stdout.strip() == "2 []"
     assert "no such file" in done.stderr
+
+
+def test_decimal_commas_in_every_column_are_not_taken_for_separators(tmp_path):
+    lines = ["name;length;width", *(f"v{k};{k},25;{k},5" for k in range(9))]
+    table = read_table(write(tmp_path, "\n".join(lines) + "\n"))
+    assert list(table.columns) == ["name", "length", "width"]
+    np.testing.assert_array_equal(table.columns["length"], np.arange(9) + 0.25)
+
+
+def test_a_file_of_decimal_commas_without_a_header(tmp_path):
+    table = read_table(write(tmp_path, "\n".join(f"{k},5;{k + 1},25" for k in range(9)) + "\n"))
+    np.testing.assert_array_equal(table.columns["x0"], np.arange(9) + 0.5)
+    np.testing.assert_array_equal(table.columns["x1"], np.arange(9) + 1.25)

@@ -47,7 +47,8 @@ class Writer:
             bare = getattr(thing.probabilities, "__self__", None)
             return {"membership": thing.key, "of": self.value(bare, f"{place}.model")}
         if isinstance(thing, tuple) and hasattr(thing, "_fields"):
-            return self._instance(thing, thing._asdict(), place)
+            named = dict(zip(thing._fields, thing, strict=True))
+            return self._instance(thing, named, place)
         if type(thing) in (list, tuple):
             values = [self.value(each, f"{place}[{k}]") for k, each in enumerate(thing)]
             return values if type(thing) is list else {"tuple": values}
@@ -221,6 +222,7 @@ def _data_class(name: str) -> type:
     module, _, word = name.partition(":")
     if not module.startswith(_HOMES) or not word.isidentifier():
         _unknown(name)
+    kind: Any
     try:
         kind = getattr(import_module(module), word, None)
     except ImportError:

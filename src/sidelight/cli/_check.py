@@ -32,8 +32,14 @@ def check(
     from sidelight.report import summarize_side
     from sidelight.study import collect
 
-    how = {"skip_unknown": skip_unknown, "self_pairs": self_pairs.value}
-    found = collect(side, data, id=id, n_rows=rows, **how)
+    found = collect(
+        side,
+        data,
+        id=id,
+        n_rows=rows,
+        skip_unknown=skip_unknown,
+        self_pairs=self_pairs.value,
+    )
     summary = summarize_side(found.side, clusters=clusters, limit=limit)
     for note in found.notes:
         typer.echo(note)

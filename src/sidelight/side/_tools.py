@@ -228,7 +228,7 @@ def _label_studio_result(
     if not chosen and selected is None:
         found.skipped[f"results of the type {result.get('type')}"] += 1
         return
-    words = [selected] if selected is not None else list(chosen)
+    words = chosen if isinstance(chosen, list) and chosen else [selected or chosen]
     if len(words) != 1:
         raise found.fail(
             number, f"{len(words)} choices for one row", 'ask for one: choice="single".'
@@ -295,7 +295,7 @@ def _dedupe(path: Path, text: str, fields: Fields) -> _Records:
     for key, kind in (("match", "must"), ("distinct", "cannot"), ("uncertain", "unsure")):
         for pair in training.get(key) or []:
             number += 1
-            records = pair.get("__value__") if isinstance(pair, dict) else pair
+            records: Any = pair.get("__value__") if isinstance(pair, dict) else pair
             two = isinstance(records, list) and len(records) == 2
             if not two or not all(isinstance(record, dict) for record in records):
                 raise found.fail(number, "not a pair of records", "write the file by dedupe.")

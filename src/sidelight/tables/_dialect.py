@@ -88,23 +88,28 @@ def _first_lines(path: Path) -> list[str]:
 
 def _separator(lines: Sequence[str], usual: str) -> str:
     """The separator that cuts the lines into the same number of cells, more than one of them."""
-    best, most = usual, (0.0, 0)
+    best, most, numbers = usual, 0.0, 0.0
     for mark in dict.fromkeys((usual, *SEPARATORS)):
         try:
             with long_cells():
-                widths = [len(row) for row in csv.reader(lines, delimiter=mark) if row]
+                rows = [row for row in csv.reader(lines, delimiter=mark) if row]
         except csv.Error:
             continue
-        if not widths:
+        if not rows:
             continue
-        width, count = Counter(widths).most_common(1)[0]
-        # Two decimal commas cut every line alike too, but not the line of names.
-        trust = 0.0 if width < 2 else 1.0 if widths[0] == width else 0.5
-        agreement = (trust * count / len(widths), width)
-        # The usual one stays unless another cuts all lines alike and it does not.
-        if agreement[0] > most[0] + 0.1 or (mark == usual and width > 1):
-            best, most = mark, agreement
+        width, count = Counter(map(len, rows)).most_common(1)[0]
+        # Decimal commas cut lines alike too, but not the line with the names.
+        agreement = count / len(rows) if width > 1 and len(rows[0]) == width else 0.0
+        share = _share_of_numbers(rows)
+        # The usual one stays unless another cuts the lines more alike, or into more numbers.
+        if agreement > most + 0.1 or (agreement and agreement >= most and share > numbers + 0.1):
+            best, most, numbers = mark, agreement, share
     return best
+
+
+def _share_of_numbers(rows: Sequence[Sequence[str]]) -> float:
+    cells = [cell.strip() for row in rows for cell in row]
+    return sum(map(_is_number, cells)) / max(len(cells), 1)
 
 
 def _is_headerless(rows: Sequence[Sequence[str]]) -> bool:

@@ -290,8 +290,11 @@ def _is_constant(cells: Column) -> bool:
 def _text_from(plain: Any) -> WordVectors | SentenceVectors | None:
     if plain is None:
         return None
-    ways = {"tf-idf": WordVectors, "embeddings": SentenceVectors}
-    return ways[plain["way"]].from_dict(plain)
+    if plain["way"] == "tf-idf":
+        return WordVectors.from_dict(plain)
+    if plain["way"] == "embeddings":
+        return SentenceVectors.from_dict(plain)
+    raise ValueError(f"texts by {plain['way']!r}")
 
 
 def _fit_scale(

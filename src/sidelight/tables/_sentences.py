@@ -178,9 +178,9 @@ def _loaded(folder: str) -> Any:
     os.environ["HF_HUB_OFFLINE"] = "1"
     try:
         from sentence_transformers import SentenceTransformer
-        from transformers.utils import logging
+        from transformers.utils.logging import disable_progress_bar
 
-        logging.disable_progress_bar()
+        disable_progress_bar()  # type: ignore[no-untyped-call]
         return SentenceTransformer(
             folder, device="cpu", local_files_only=True, trust_remote_code=False
         )
