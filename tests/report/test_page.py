@@ -311,6 +311,18 @@ def test_the_page_fits_screens_of_any_width(told, browser, tmp_path, width):
     )
 
 
+@pytest.mark.parametrize("width", [1024, 390])
+def test_many_clusters_with_long_names_fit_too(browser, tmp_path, width):
+    names = [f"a rather long name, of class number {k}" for k in range(30)]
+    X = np.repeat(np.arange(30.0), 3)[:, None] + np.zeros(4)
+    result = PartitionLevelKMeans(random_state=0).fit(X, np.repeat(names, 3)).result_
+    columns = [f"a_name_without_any_blank_that_goes_on_and_on_{k}" for k in range(4)]
+    evidence = Evidence(truth=np.repeat(names, 3).tolist(), notes=["x" * 300])
+    result.report(tmp_path / "page.html", X, feature_names=columns, evidence=evidence)
+    browser.open(tmp_path / "page.html", width)
+    assert browser.evaluate("document.documentElement.scrollWidth") <= width
+
+
 def test_the_largest_of_many_clusters_are_shown(tmp_path):
     X = np.arange(120.0)[:, None]
     result = PartitionLevelKMeans(60, n_init=1, random_state=0).fit(X).result_
