@@ -450,3 +450,22 @@ def test_the_pipe_says_nothing_else_on_its_output(table):
     assert [set(json.loads(line)) & {"kind", "done"} for line in said.getvalue().splitlines()] == [
         {"kind"}, {"done"}
     ]  # fmt: skip
+
+
+def test_files_and_names_that_make_no_sense_are_refused(shell, table_path, tmp_path):
+    found = shell("ask", table_path, "--side", table_path)
+    assert found.returncode == 2
+    assert "a file of its own" in found.stderr
+    found = shell("ask", table_path, "--side", tmp_path / "x.csv", "--annotator", " ")
+    assert "--annotator is empty" in found.stderr
+    assert not (tmp_path / "x.csv").exists()
+
+
+def test_a_listener_who_goes_ends_the_conversation(table):
+    class Gone(io.StringIO):
+        def write(self, text):
+            raise BrokenPipeError
+
+    with Interview(lambda: SlowAsker(Event())) as interview:
+        why = talk(interview, table.rows, None, None, source=io.StringIO(), target=Gone())
+    assert why == "end of input"

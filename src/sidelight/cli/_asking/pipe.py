@@ -42,8 +42,11 @@ def talk(
         if question is None:
             reason = "nothing left to ask"
             break
-        say({**described(rows, question), "progress": asdict(interview.progress)})
-        line = source.readline()
+        try:
+            say({**described(rows, question), "progress": asdict(interview.progress)})
+            line = source.readline()
+        except BrokenPipeError:  # nobody listens any more
+            line = ""
         while line and not line.strip():
             line = source.readline()
         if not line:
@@ -61,7 +64,8 @@ def talk(
                 raise QuestionError(f"the question has the id {question.id!r}: {told.get('id')!r}.")
             record(question, told.get("value"), told.get("seconds"))
         except QuestionError as error:
-            say({"error": str(error)})
+            with suppress(BrokenPipeError):
+                say({"error": str(error)})
             again = question
     with suppress(BrokenPipeError):  # who has gone needs no goodbye
         say({"done": reason, "answers": interview.n_answers})
