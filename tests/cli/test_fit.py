@@ -172,7 +172,7 @@ def test_kinds_that_a_model_cannot_use_are_refused_with_the_models_that_can(
         (["--model", "PartitionLevelKMean"], "Did you mean PartitionLevelKMeans?"),
         (["--set", "n_int=3"], "Did you mean 'n_init'? It has n_clusters, side_weight"),
         (["--set", "n_init"], "parameter=value"),
-        (["--set", "n_init=0"], "'n_init' parameter of PartitionLevelKMeans must be an int"),
+        (["--set", "n_init=0"], "'n_init' parameter of PartitionLevelKMeans must be a str among"),
         (["--set", "n_clusters=3"], "given twice: 3, and n_clusters=3"),
         (["--columns", "agee"], "Did you mean 'age'?"),
         (["--drop", "agee"], "Did you mean 'age'?"),

@@ -351,7 +351,7 @@ def test_a_model_is_built_from_a_name_or_from_a_model_that_stays_as_it_is():
     [
         ("PartitionLevelKMean", {}, "Did you mean PartitionLevelKMeans?"),
         ("PartitionLevelKMeans", {"parameters": {"n_int": 3}}, "Did you mean 'n_init'?"),
-        ("PartitionLevelKMeans", {"parameters": {"n_init": 0}}, "must be an int"),
+        ("PartitionLevelKMeans", {"parameters": {"n_init": 0}}, "or an int in the range"),
         (
             "PartitionLevelKMeans",
             {"parameters": {"n_clusters": 2}, "n_clusters": 3},
