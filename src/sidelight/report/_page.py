@@ -229,6 +229,9 @@ def _quality(summary: dict[str, Any]) -> Html:
         return tag("p", summary["quality"], class_="panel") if summary["quality"] else Html("")
     error = found["standard_error"]
     give = "" if error is None else f" (± {100 * error:.0f} points)"
+    if error is not None and error < 0.005:  # all right, or all wrong: no error shows, yet there is
+        low, high = _interval(found["share_right"], found["n_statements"])
+        give = f" (with so many, {100 * low:.0f} to {100 * high:.0f} % are to be expected)"
     told = f"of {_count(found['n_statements'], 'statement')} that were held back were right{give}. "
     told += f"By chance it would be {_percent(found['chance'])}."
     if found["ceiling"] is not None:
