@@ -159,6 +159,11 @@ def test_aligned_clusters_are_the_same_clusters_and_share_most_rows(rows):
     assert (found == reference).sum() == best
 
 
+def test_partitions_of_other_rows_cannot_be_aligned():
+    with pytest.raises(DataError, match="of 2 rows"):
+        align_clusters([0, 1], [0, 1, 2])
+
+
 def test_noise_stays_noise_when_clusters_are_aligned():
     assert align_clusters([-1, 4, 4], [0, 1, 1]).tolist() == [-1, 1, 1]
 

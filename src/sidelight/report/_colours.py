@@ -4,6 +4,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
+from sidelight.exceptions import DataError
+
 # The first six are Okabe and Ito's, safe for colour-blind readers. The others were added one by
 # one, each as far as possible from all before it in OKLab, also as a deuteranope sees them, with
 # contrast to white and to a dark page.
@@ -51,6 +53,11 @@ def align_clusters(labels: ArrayLike, reference: ArrayLike) -> NDArray[np.int64]
     [0, 0, 0, 1, 1, 2]
     """
     labels, reference = np.asarray(labels), np.asarray(reference)
+    if labels.shape != reference.shape:
+        raise DataError(
+            f"the clusters are of {len(labels):,} rows, and those to align them with of "
+            f"{len(reference):,}; give two partitions of the same rows."
+        )
     both = (labels >= 0) & (reference >= 0)
     own = np.unique(labels[labels >= 0])
     n_reference = int(reference.max(initial=-1)) + 1
