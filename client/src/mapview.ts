@@ -32,7 +32,7 @@ out vec4 found;
 void main() {
   float far = length(gl_PointCoord - .5);
   if (round_ > .5 && far > .5) discard;
-  found = ring.a > 0. && far > .32 ? ring : ink;
+  found = far > .32 ? vec4(mix(ink.rgb, ring.rgb, ring.a), max(ink.a, ring.a)) : ink;
   found.rgb *= found.a;
 }`;
 
@@ -57,6 +57,8 @@ void main() {
   float much = texture(counts, at).r;
   found = vec4(tint * much, much) * .55;
 }`;
+
+const MANY = 5_000; // selected points from which rings are faint
 
 export interface Listeners {
   onSelect?: (polygon: Corner[], how: "add" | "subtract" | "replace") => void;
@@ -322,7 +324,8 @@ export class MapView {
     if (this.nChosen && this.thin === 1) {
       gl.uniform1f(at("size"), Math.max(size * 1.35, size + 3));
       gl.uniform1f(at("round_"), 1);
-      gl.uniform4fv(at("ring"), this.look.ring);
+      const [r = 0, g = 0, b = 0] = this.look.ring;
+      gl.uniform4f(at("ring"), r, g, b, this.nChosen > MANY ? 0.5 : 1); // colours stay to be seen under many rings
       gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, this.chosen);
       gl.drawElements(gl.POINTS, this.nChosen, gl.UNSIGNED_INT, 0);
     }
