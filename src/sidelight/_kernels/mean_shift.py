@@ -39,30 +39,3 @@ def block_pairs(distances, one, other, radius, power, starts, columns, near, lis
         for side in range(2):
             for s in range(count[side]):
                 near[side, listed[side, s]] = 0.0
-
-
-@jit
-def shift(modes, X, weight, mode_of, blocked, scale, truncation, out):
-    """out, OUT: the mean of the rows X that each mode sees, by kernel, weight and blocked.
-
-    The kernel exp(-d² scale) counts as zero below truncation. mode_of is the mode of each row.
-    A mode that sees no row stays where it is.
-    """
-    n_columns = X.shape[1]
-    for i in range(len(modes)):
-        total = 0.0
-        for k in range(n_columns):
-            out[i, k] = 0.0
-        for j in range(len(X)):
-            d = 0.0
-            for k in range(n_columns):
-                d += (modes[i, k] - X[j, k]) ** 2
-            kernel = math.exp(-d * scale)
-            if kernel < truncation:
-                continue
-            seen = kernel * blocked[i, mode_of[j]] * weight[j]
-            total += seen
-            for k in range(n_columns):
-                out[i, k] += seen * X[j, k]
-        for k in range(n_columns):
-            out[i, k] = out[i, k] / total if total > 0.0 else modes[i, k]

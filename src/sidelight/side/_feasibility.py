@@ -142,9 +142,19 @@ def _two_colours(graph: sparse.csr_array) -> Ints | None:
 
 
 def _colour_groups(graph: sparse.csr_array, n_colours: int) -> Ints | None:
+    """Colours of all groups; most, as a rule, are apart from no other, and any colour will do."""
+    some = np.flatnonzero(np.diff(graph.indptr))
+    found = _colour_neighbours(sparse.csr_array(graph[some][:, some]), n_colours)
+    if found is None:
+        return None
+    colours = np.zeros(graph.shape[0], dtype=np.int64)
+    colours[some] = found
+    return colours
+
+
+def _colour_neighbours(graph: sparse.csr_array, n_colours: int) -> Ints | None:
     layer = _peel(graph, n_colours)
-    alone = np.diff(graph.indptr) == 0  # most groups, as a rule; any colour will do
-    colours = np.where(alone, 0, -1)
+    colours = np.full(graph.shape[0], -1, dtype=np.int64)
     core = np.flatnonzero(layer < 0)
     if len(core):
         of_core = _dsatur(graph[core][:, core], n_colours)
@@ -152,7 +162,6 @@ def _colour_groups(graph: sparse.csr_array, n_colours: int) -> Ints | None:
             return None
         colours[core] = of_core
     order = np.argsort(layer, kind="stable")[len(core) :]
-    order = order[~alone[order]]
     layers = np.split(order, np.flatnonzero(np.diff(layer[order])) + 1)
     rank = np.random.default_rng(0).permutation(len(colours))
     waits = np.zeros(len(colours), dtype=bool)

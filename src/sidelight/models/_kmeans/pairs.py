@@ -30,7 +30,6 @@ from sidelight.models._lloyd import (
     Tally,
     Theta,
     means,
-    nothing,
 )
 
 Floats = NDArray[np.float64]
@@ -101,7 +100,7 @@ class GivenPairs(PairPenalty):
         super().__init__(given, np.unique(self.pairs))
         self.place = place = np.searchsorted(self.held, self.pairs)
         m = len(self.held)
-        self.finishes = m > 0
+        self.finishes = 0 < m <= FEW_ROWS  # of more rows, single ones hardly matter
         two = place[:, 0] != place[:, 1]  # a row and itself: its price is paid whatever happens
         half = ((np.where(is_must, 1.0, -1.0) * self.pair_price)[two], tuple(place[two].T))
         graph = sparse.coo_array(half, shape=(m, m)).tocsr()
@@ -209,23 +208,6 @@ class GivenPairs(PairPenalty):
     ) -> tuple[int, Tally]:
         """Rows to clusters that are better for them once the centres have followed."""
         return relocated(problem, theta, tally, state, cost)
-
-    def gaining(self, theta: Theta, tally: Tally, state: State) -> Ints:
-        """Held rows that gain by a move, the others staying where they are."""
-        if len(self.held) <= FEW_ROWS:
-            return self.held
-        labels, weight = state.labels[self.held].astype(np.int64), self.data.weight
-        change = self.data.distances(theta.centers)
-        each, sizes = np.arange(len(labels)), tally.counts
-        rest = sizes[labels] - weight
-        leaving = change[each, labels] * sizes[labels] / np.where(rest > 0, rest, np.inf)
-        change *= sizes / np.maximum(sizes + weight[:, None], np.finfo(float).tiny)
-        change[each, labels] = leaving
-        change += self._own_prices(theta)
-        partner, price, span = self.graph
-        at = sparse.csr_array((np.ones(len(labels)), (each, labels)), shape=change.shape)
-        change -= (sparse.csr_array((price, partner, span)) @ at).toarray()
-        return self.held[(change.min(axis=1) < change[each, labels]) & (rest > nothing(sizes))]
 
     def links(self, theta: Theta, rows: Ints, weight: Any) -> tuple[Ints, Ints, Floats]:
         """What ties rows together (above 0) or keeps them apart, entry by entry.

@@ -31,8 +31,9 @@ from sklearn.callback import with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from sidelight._kernels.mean_shift import block_pairs, shift
+from sidelight._kernels.mean_shift import block_pairs
 from sidelight._validation import Integral, Interval, Real, StrOptions, check_new_x, prepare
+from sidelight.blocks import one_blas_thread
 from sidelight.exceptions import DataError, SideInformationError
 from sidelight.graph import query_neighbors
 from sidelight.models._base import SideClusterer
@@ -385,26 +386,44 @@ def run(
     """Modes and clusters of the points after all bandwidths."""
     modes, mode_of = X.copy(), np.arange(len(X))
     for h in np.minimum(bandwidths, _WIDEST):
-        looked_at = _near(modes, X, mode_of, h, truncation)
+        away = cdist(modes, X, "sqeuclidean")
+        looked_at = _near(away, mode_of, h, truncation)
         blocked = _blocked(modes, mode_of, pairs, h, constraint_scale, looked_at)
-        moved = np.empty_like(modes)
-        shift(modes, X, weight, mode_of, blocked, 1.0 / h**2, truncation, moved)
-        modes, mode_of = _met(moved, mode_of, h)
+        seen = np.exp(-away / h**2)
+        seen[seen < truncation] = 0.0
+        seen *= blocked[:, mode_of]
+        seen *= weight
+        modes, mode_of = _met(_shifted(modes, X, seen), mode_of, h)
         if task is not None and task.step():
             break
-    looked_at = _near(modes, modes, np.arange(len(modes)), h, merge_kernel)
+    away = cdist(modes, modes, "sqeuclidean")
+    looked_at = _near(away, np.arange(len(modes)), h, merge_kernel)
     blocked = _blocked(modes, mode_of, pairs, h, constraint_scale, looked_at)
-    kernel = np.exp(-cdist(modes, modes, "sqeuclidean") / h**2)
+    kernel = np.exp(-away / h**2)
     joined = sparse.csr_array((kernel > merge_kernel) & (blocked > merge_block))
     cluster = connected_components(joined, directed=False)[1]
     return modes[mode_of], cluster[mode_of].astype(np.int64)
 
 
-def _near(modes: Floats, X: Floats, mode_of: Ints, h: float, kernel: float) -> sparse.csr_array:
-    """Of each mode, the modes of the points X that it sees with at least this kernel."""
+def _near(away: Floats, mode_of: Ints, h: float, kernel: float) -> sparse.csr_array:
+    """Of each mode, the modes of the points that it sees with at least this kernel.
+
+    away : squared distances, of modes by points.
+    """
     reach = -np.log(kernel) * h**2 * (1.0 + 1e-9) if kernel > 0 else np.inf  # rounding: rather more
-    i, j = np.nonzero(cdist(modes, X, "sqeuclidean") <= reach)
-    return sparse.csr_array((np.ones(len(i), dtype=bool), (i, mode_of[j])), (len(modes),) * 2)
+    i, j = np.nonzero(away <= reach)
+    return sparse.csr_array((np.ones(len(i), dtype=bool), (i, mode_of[j])), (len(away),) * 2)
+
+
+def _shifted(modes: Floats, X: Floats, seen: Floats) -> Floats:
+    """The mean of the points by what each mode sees of them; one that sees nothing stays."""
+    total = seen.sum(axis=1)
+    with one_blas_thread():
+        moved = seen @ X
+    sees = total > 0.0
+    moved[sees] /= total[sees, None]
+    moved[~sees] = modes[~sees]
+    return moved
 
 
 def _blocked(
