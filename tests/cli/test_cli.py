@@ -16,7 +16,8 @@ from sidelight.cli._app import app
 from sidelight.cli._progress import Stages
 from sidelight.models import find_model, model_names
 
-COMMANDS = [command.name or command.callback.__name__ for command in app.registered_commands]
+# typer's names: warm_up is called warm-up
+COMMANDS = sorted(typer.main.get_command(app).commands)
 README = Path(__file__).resolve().parents[2] / "README.md"
 
 
