@@ -10,7 +10,7 @@ core is empty and the answer costs a few passes over the arrays. Two colours nee
 
 import heapq
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +63,7 @@ class Feasibility:
     """
 
     answer: Literal["yes", "no", "unknown"]
-    colouring: Ints | None
+    colouring: NDArray[Any] | None
     witness: Ints | None
     reason: str
     core: Ints | None = None
@@ -84,6 +84,7 @@ def colour(side: "SideInformation", n_clusters: int) -> Feasibility:
     if too_many is not None:
         return _no_by_clique(side, _first_rows(closure)[too_many])
     graph = closure.apart_graph()
+    colours: NDArray[Any] | None
     colours = _two_colours(graph) if n_clusters == 2 else _colour_groups(graph, int(n_clusters))
     if colours is not None:
         return Feasibility("yes", colours[closure.groups], None, "yes")
@@ -141,13 +142,13 @@ def _two_colours(graph: sparse.csr_array) -> Ints | None:
     return None if (here == there).any() else (here > there).astype(np.int64)
 
 
-def _colour_groups(graph: sparse.csr_array, n_colours: int) -> Ints | None:
+def _colour_groups(graph: sparse.csr_array, n_colours: int) -> NDArray[Any] | None:
     """Colours of all groups; most, as a rule, are apart from no other, and any colour will do."""
     some = np.flatnonzero(np.diff(graph.indptr))
     found = _colour_neighbours(sparse.csr_array(graph[some][:, some]), n_colours)
     if found is None:
         return None
-    colours = np.zeros(graph.shape[0], dtype=np.int64)
+    colours = np.zeros(graph.shape[0], dtype=np.int32)
     colours[some] = found
     return colours
 
