@@ -5,6 +5,8 @@ import re
 import pytest
 from starlette.testclient import TestClient
 
+from sidelight.web._work import run_job
+
 BASE = "http://127.0.0.1:8765"
 
 
@@ -52,3 +54,53 @@ def test_an_unknown_project_is_a_page(browser):
 
 def test_runs_are_not_for_annotators(browser, project):
     assert browser.get(f"/plain/{project}/runs").status_code == 403
+
+
+def test_fits_maps_reports_and_comparisons_need_no_script(app, bench, project):
+    person = bench.store.people.add("eve", "editor")
+    link = bench.store.people.new_token("login", person=person.id, lasts=60)
+    http = TestClient(app, base_url=BASE, headers={"accept": "text/html", "origin": BASE})
+    http.get("/login", params={"token": link})
+    said = {"statements": {"kind": "label", "i": [0, 1, 2, 3], "class": ["b", "c", "b", "c"]}}
+    bench.store.append(project, "bulk", said)
+
+    def start(**what):
+        form = fields(http.get(f"/plain/{project}/runs").text)["form"]
+        page = http.post(f"/plain/{project}/jobs", data={"form": form, **what})
+        job = bench.store.jobs.claim("here")
+        if job is not None:
+            made = run_job(bench.store, bench.folder, job._asdict(), lambda progress, message: None)
+            told = ", ".join(f"{name} {value}" for name, value in made.items())
+            bench.store.jobs.end(job.id, "done", message=told)
+        return page
+
+    assert start(kind="fit", model="ConstrainedKMeans", n_clusters="2").status_code == 200
+    assert "Compare" not in http.get(f"/plain/{project}/runs").text
+    start(kind="fit", model="ConstrainedKMeans", n_clusters="3")
+    start(kind="layout", method="pca")
+    start(kind="report", run=1)
+    page = http.get(f"/plain/{project}/runs").text
+    assert "<script" not in page
+    assert 'export/report.html?run=1">Report' in page
+    assert [job.kind for job in bench.store.jobs.all(project)] == ["report", "layout", "fit", "fit"]
+    assert start(kind="layout", method="magic").status_code == 422
+    compared = http.get(f"/plain/{project}/compare", params={"first": 1, "second": 2}).text
+    table = bench.compare(project, 1, 2)
+    assert f"{table['n_moved']} of 40 rows moved" in compared
+    cells = [int(n) for n in re.findall(r"<td>(\d+)</td>", compared)]
+    assert cells == [n for row in table["counts"] for n in row if n]
+    assert sum(cells) == 40
+
+
+def test_jobs_are_not_for_annotators_and_not_for_other_forms(browser, project, app, bench):
+    form = fields(browser.get(f"/plain/{project}").text)["form"]
+    given = {"form": form, "kind": "fit"}
+    assert browser.post(f"/plain/{project}/jobs", data=given).status_code == 403
+    address = f"/plain/{project}/compare"
+    assert browser.get(address, params={"first": 1, "second": 1}).status_code == 403
+    person = bench.store.people.add("eve", "editor")
+    link = bench.store.people.new_token("login", person=person.id, lasts=60)
+    http = TestClient(app, base_url=BASE, headers={"accept": "text/html", "origin": BASE})
+    http.get("/login", params={"token": link})
+    assert http.post(f"/plain/{project}/jobs", data=given).status_code == 403  # bob's form
+    assert bench.store.jobs.all(project) == []

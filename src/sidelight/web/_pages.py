@@ -1,8 +1,7 @@
 """Plain pages, made on the server: they need no script, and every step works by keyboard."""
 
 from pathlib import Path
-from typing import Annotated, Any
-from urllib.parse import quote
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Form, HTTPException, Request
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
@@ -11,10 +10,18 @@ from jinja2 import Environment, FileSystemLoader, select_autoescape
 from sidelight.exceptions import SidelightError
 from sidelight.store import Person
 from sidelight.web._api import the_bench
-from sidelight.web._security import COOKIE, check_form, form_token, may, person_of
+from sidelight.web._security import (
+    COOKIE,
+    ROLE_MAY,
+    check_form,
+    form_token,
+    may,
+    person_of,
+)
 
 pages = APIRouter(include_in_schema=False)
 SESSION_DAYS = 30
+SHOWN = 50  # rows that moved between two runs, on the page
 CLIENT = Path(__file__).parent / "static" / "client" / "index.html"  # built from client/
 _templates = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"),
@@ -156,12 +163,59 @@ def answer(
 def runs(
     request: Request, project: int, person: Annotated[Person, Depends(may("look"))]
 ) -> Response:
-    """What the fits have found."""
+    """What the fits have found, and forms that start jobs and compare runs."""
+    from sidelight.models import model_names
+
     bench = the_bench(request)
     return page(
         "runs.html",
         project=bench.store.project(project),
         runs=bench.store.runs(project)[::-1],
         jobs=bench.store.jobs.all(project, limit=5),
-        quote=quote,
+        models=["DiscriminativeClustering", *model_names()],
+        may_edit="edit" in ROLE_MAY[person.role],
+        form=form_token(request),
+    )
+
+
+@pages.post("/plain/{project}/jobs")
+def start(
+    request: Request,
+    project: int,
+    person: Annotated[Person, Depends(may("edit"))],
+    form: Annotated[str, Form()],
+    kind: Annotated[Literal["fit", "layout", "report"], Form()],
+    model: Annotated[str, Form(max_length=200)] = "",
+    n_clusters: Annotated[str, Form(pattern="[0-9]{0,4}")] = "",
+    method: Annotated[str, Form(max_length=20)] = "",
+    run: Annotated[int | None, Form()] = None,
+) -> Response:
+    """Start a fit, a map or a report, and go back to the runs."""
+    check_form(request, form)
+    given = {"model": model, "n_clusters": int(n_clusters or 0), "method": method, "run": run}
+    body = {name: value for name, value in given.items() if value}
+    if kind == "report" and run is None:
+        raise HTTPException(422, "a report is about a run; name it.")
+    the_bench(request).start_job(project, kind, body, person)
+    return RedirectResponse(f"/plain/{project}/runs", status_code=303)
+
+
+@pages.get("/plain/{project}/compare")
+def compare(
+    request: Request,
+    project: int,
+    person: Annotated[Person, Depends(may("look"))],
+    first: int,
+    second: int,
+) -> Response:
+    """Two runs side by side: where the rows went, and which ones moved."""
+    bench = the_bench(request)
+    found = bench.compare(project, first, second)
+    return page(
+        "compare.html",
+        project=bench.store.project(project),
+        first=first,
+        second=second,
+        found=found,
+        moved=bench.rows(project).shown(found["moved"][:SHOWN]),
     )
