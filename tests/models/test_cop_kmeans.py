@@ -181,3 +181,14 @@ def test_no_group_gains_by_moving_where_the_centres_follow(seed):
         moved = np.where(groups == group, h, model.labels_)
         if not side.violated(moved).any():
             assert total(moved) >= model.objective_ - 1e-9
+
+
+def test_sparse_rows_in_single_precision_may_be_large():
+    X = np.array([[1e30, 0.0], [0.0, 1e30], [2e30, 0.0], [0.0, 3e30]])
+    side = SideInformation.from_pairs(must=[(0, 1)], cannot=[(1, 2)], n_samples=4)
+    found = [
+        COPKMeans(2, random_state=0).fit(rows, side=side).labels_
+        for rows in (X, sparse.csr_array(X), sparse.csr_array(X.astype(np.float32)))
+    ]
+    assert_array_equal(found[2], found[1])
+    assert_array_equal(found[1], found[0])

@@ -329,7 +329,7 @@ def _divided(X: Any, length: Floats) -> Any:
 
 def _lengths(X: Any) -> Floats:
     if sparse.issparse(X):
-        return np.sqrt(np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel())
+        return np.sqrt(np.asarray(X.power(2, dtype=np.float64).sum(axis=1)).ravel())
     return np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
 
 

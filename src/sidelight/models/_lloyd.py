@@ -564,7 +564,7 @@ def _distances_of_block(block: Block, centers: Centers, out: Floats) -> tuple[in
     n_clusters = len(centers.norms)
     if isinstance(block.X, CSRRows):
         X = as_matrix(block.X, len(centers.transposed))
-        lengths = np.asarray(X.power(2).sum(axis=1))[:, None]
+        lengths = np.asarray(X.power(2, dtype=np.float64).sum(axis=1))[:, None]
         out[:] = np.maximum(lengths - 2.0 * (X @ centers.transposed) + centers.norms, 0.0)
     else:
         densities(block.X, centers.padded, np.ones((n_clusters, 1)), np.zeros(n_clusters), out)
