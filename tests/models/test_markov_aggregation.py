@@ -592,3 +592,10 @@ def test_a_dense_chain_that_memory_does_not_hold_is_refused_before_it_is_asked_f
 def test_steps_of_annealing_that_would_never_end_are_refused(step):
     with pytest.raises(ValueError, match=r"annealing_step.*0\.001"):
         MarkovAggregation(2, annealing_step=step).fit(np.eye(4))
+
+
+def test_large_sparse_rows_in_single_precision_are_predicted_where_they_were_fitted():
+    X = np.array([[1e30, 0.0], [1.1e30, 0.0], [0.0, 9e30], [0.0, 8e30]])
+    rows = sparse.csr_array(X.astype(np.float32))
+    model = MarkovAggregation(2, random_state=0).fit(rows)
+    assert_array_equal(model.predict(rows), model.labels_)

@@ -353,7 +353,7 @@ def mass_by(number: Ints, mass: Floats, n: int) -> Floats:
 def dense_votes(X_new: Any, X: Any, labels: Ints, n_clusters: int, sigma: float) -> Floats:
     """For each new row the share of its transitions to each cluster, up to a factor per row."""
     if sparse.issparse(X):
-        new, old = sparse.csr_array(X_new), sparse.csr_array(X)
+        new, old = (sparse.csr_array(rows, dtype=np.float64) for rows in (X_new, X))
     else:
         new = np.asarray(X_new.toarray() if sparse.issparse(X_new) else X_new, dtype=np.float64)
         mean = X.mean(axis=0, dtype=np.float64)
