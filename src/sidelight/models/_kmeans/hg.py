@@ -165,21 +165,22 @@ class HGMeans(CenterModel):
         return seeds, seeds
 
     def _search(self, problem: Problem, plan: Plan, seed: int) -> Run:
-        size = 2 * self.n_init if self.population_size is None else self.population_size
-        if size <= self.n_init:
+        n_init = int(self.n_init)
+        size = 2 * n_init if self.population_size is None else self.population_size
+        if size <= n_init:
             raise SidelightError(
-                f"population_size={size} leaves no room for children beside n_init={self.n_init} "
+                f"population_size={size} leaves no room for children beside n_init={n_init} "
                 "survivors; give more than n_init, or None."
             )
         end = np.inf if self.max_time is None else time.monotonic() + self.max_time
         budget = population.Plan(
-            self.n_init, self.n_generations, size, Deadline(end), self.n_jobs,
+            n_init, self.n_generations, size, Deadline(end), self.n_jobs,
             tournament=2, patience=self.patience,
         )  # fmt: skip
         rng = np.random.default_rng(seed)
         with Task.of_fit(self, self.n_generations + 1) as fit:
             found = population.evolve(
-                problem, plan, budget, start=_start, starts=list(enumerate(rng.spawn(self.n_init))),
+                problem, plan, budget, start=_start, starts=list(enumerate(rng.spawn(n_init))),
                 breed=_breed, rng=rng, each_generation=partial(fit.step, "generation"),
             )  # fmt: skip
         best = found.population[0]
