@@ -338,7 +338,7 @@ def _rules_cells(repeats: int | None) -> list[Cell]:
 
 
 def _leak_cells(repeats: int | None) -> list[Cell]:
-    draws = range(10 if repeats is None else repeats)
+    draws = range(30 if repeats is None else repeats)
     return [{"what": "leak", "dataset": d, "draw": draw} for d, draw in product(LEAK, draws)]
 
 

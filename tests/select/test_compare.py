@@ -229,6 +229,21 @@ def test_the_same_for_any_number_of_jobs():
     assert one.estimate == two.estimate
 
 
+@pytest.mark.parametrize("n_threads", [1, 2])  # with one joblib stays here, and so must the starts
+def test_the_same_on_a_dask_client(n_threads):
+    distributed = pytest.importorskip("distributed")
+    X, truth = separated()
+    side = sample_pairs(truth, 60, random_state=0)
+    how = {"side": side, "models": ["PCKMeans", "KMeans"], "n_clusters": [2, 3], "random_state": 0}
+    here = compare(X, **how)
+    cluster = distributed.LocalCluster(
+        n_workers=1, threads_per_worker=n_threads, processes=False, dashboard_address=None
+    )
+    with cluster, distributed.Client(cluster):
+        there = compare(X, **how)
+    assert [row[:5] + row[6:] for row in there.rows] == [row[:5] + row[6:] for row in here.rows]
+
+
 def test_progress_is_told_fit_by_fit():
     X, truth = separated(60)
     side = sample_pairs(truth, 40, random_state=0)

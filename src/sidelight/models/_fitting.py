@@ -246,6 +246,8 @@ def elsewhere(problem: Any, common: Any, n_jobs: int) -> Elsewhere | None:
     client = active_client()
     if client is None or problem is None or problem.rows.data is None or n_jobs < 2:
         return None
+    if sum(client.nthreads().values()) == 1:  # joblib would do the jobs here, without their data
+        return None
     return Elsewhere(client, problem, common)
 
 
