@@ -352,10 +352,20 @@ def test_labelled_classes_say_how_many_neighbours_there_are():
     some = SideInformation.from_labels(np.where(np.arange(400) % 10 == 0, y, -1))
     one_class = SideInformation.from_labels(np.where(np.arange(400) % 10 == 0, 0, -1))
     of = StructuralEntropyClustering.published_n_neighbors
-    assert fitted(X).n_neighbors_ == of(400, 20)
+    assert fitted(X, price=0.0).n_neighbors_ == of(400, 20)
     assert fitted(X, some).n_neighbors_ == of(400, 4)
     assert fitted(X, some, n_clusters=40).n_neighbors_ == of(400, 40)
-    assert fitted(X, one_class).n_neighbors_ == of(400, 20)
+    assert fitted(X, one_class, price=0.0).n_neighbors_ == of(400, 20)
+
+
+def test_where_nothing_says_how_large_clusters_are_a_price_needs_fifteen_neighbours():
+    X, _ = blobs(400, 4, apart=8.0)
+    pairs = SideInformation.from_pairs(must=[(0, 1)], n_samples=400)
+    assert fitted(X).n_neighbors_ == fitted(X, pairs).n_neighbors_ == 15
+    assert fitted(X[:120]).n_neighbors_ == 12  # a tenth of few rows
+    few = StructuralEntropyClustering.published_n_neighbors(30, 30**0.5)
+    assert fitted(X[:30]).n_neighbors_ == few > 3
+    assert StructuralEntropyClustering()._n_neighbors(1_000_000, 0) == 30  # as before
 
 
 def test_many_more_clusters_than_classes_come_with_advice():
