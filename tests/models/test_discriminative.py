@@ -8,7 +8,9 @@ from sklearn.metrics import adjusted_rand_score
 
 from oracles_discriminative import objective_by_definition
 from sidelight import DiscriminativeClustering, SideInformation
+from sidelight.datasets import make_blobs
 from sidelight.exceptions import SidelightError
+from sidelight.models._discriminative.mixture import Mixture
 from sidelight.models._discriminative.run import Setting, minimise, objective
 from sidelight.models._discriminative.statements import (
     classes_with_columns,
@@ -156,7 +158,7 @@ def test_a_large_fit_uses_a_sample_and_labels_all_rows():
     X, y = nuisance(40_000)
     partial = np.where(np.arange(len(y)) < 20_000, y, -1)
     model = DiscriminativeClustering(3, random_state=0).fit(X, partial)
-    assert len(model._committee.fit_X) == 15_000
+    assert len(model._views.committee.fit_X) == 15_000
     assert adjusted_rand_score(y[20_000:], model.labels_[20_000:]) > 0.8
     assert_array_equal(model.predict(X[:1000]), model.labels_[:1000])
 
@@ -299,3 +301,53 @@ def test_rows_on_dask_give_the_same_clusters():
     assert_allclose(there.objective_, here.objective_, rtol=1e-9)
     assert_allclose(there.predict_proba(lazy).compute(), here.predict_proba(X), atol=3e-5)
     assert_allclose(there.statement_error_, here.statement_error_, atol=3e-5)
+
+
+# The mixture
+
+
+def test_a_quarter_of_the_answer_is_that_of_a_mixture():
+    sample = make_blobs(240, 3, 3, separation=6.0, random_state=3)
+    y = np.where(np.arange(240) < 30, sample.y, -1)
+    model = DiscriminativeClustering(3, random_state=0).fit(sample.X, y)
+    views = model._views
+    by_committee = views.committee.memberships(views.metric(sample.X))
+    by_mixture = views.mixture.model.predict_proba(sample.X)[:, views.mixture.order]
+    expected = 0.75 * by_committee + 0.25 * by_mixture
+    assert_allclose(views(sample.X), expected)
+    assert_allclose(model.predict_proba(sample.X), expected[:, model._columns])
+    # Its clusters are matched to the columns: they agree on nearly all rows.
+    assert (by_mixture.argmax(axis=1) == by_committee.argmax(axis=1)).mean() > 0.9
+    assert_array_equal(model.predict(sample.X), model.labels_)
+
+
+def test_it_sees_classes_that_differ_in_spread_alone():
+    rng = np.random.default_rng(0)
+    truth = np.arange(400) % 2
+    X = rng.normal(size=(400, 4)) * np.where(truth, 6.0, 0.7)[:, None]
+    y = np.where(np.arange(400) < 12, truth, -1)
+    model = DiscriminativeClustering(2, random_state=0).fit(X, y)
+    views = model._views
+    by_committee = views.committee.memberships(views.metric(X)).argmax(axis=1)
+    free = y < 0
+    with_it = adjusted_rand_score(truth[free], model.labels_[free])
+    assert with_it > adjusted_rand_score(truth[free], by_committee[free]) + 0.05
+
+
+@pytest.mark.filterwarnings("ignore:.*clusters")  # six rows may be two clusters
+@pytest.mark.parametrize(("n", "d", "K"), [(240, 101, 3), (60, 3, 1), (6, 3, 3)])
+def test_where_a_mixture_could_say_nothing_the_committee_answers_alone(n, d, K):
+    sample = make_blobs(n, d, max(K, 2), separation=6.0, random_state=0)
+    model = DiscriminativeClustering(K, random_state=0).fit(sample.X)
+    assert model._views.mixture is None
+    assert model.predict_proba(sample.X).shape == (n, model.n_clusters_)
+
+
+def test_clusters_that_the_mixture_does_not_have_are_empty_in_it():
+    class Two:
+        def predict_proba(self, X):
+            return np.tile([0.25, 0.75], (len(X), 1))
+
+    P = np.tile([0.2, 0.3, 0.5], (4, 1))
+    joined = Mixture(Two(), np.array([2, 1, 0])).join(np.zeros((4, 1)), P)
+    assert_allclose(joined, 0.75 * P + 0.25 * np.array([0.0, 0.75, 0.25]))

@@ -1,4 +1,4 @@
-"""Discriminative clustering with statements: a metric, three views of the data, and a committee.
+"""Discriminative clustering with statements: a metric, four views of the data, and a committee.
 
 Steps of a fit
 1  scale      all of X by one number
@@ -11,6 +11,7 @@ Steps of a fit
 
 5  starts     partitions by other models, the one with the lowest J per block (starts.py)
 6  committee  mean of p over three blocks times (C, u) = (10, .1), (100, .05) (committee.py)
+7  mixture    of Gaussians, with a quarter of the say (mixture.py)
 
 eps is the probability that a statement is wrong (statements.py).
 """
@@ -45,6 +46,7 @@ from sidelight.exceptions import DataError, SidelightError
 from sidelight.models._base import SideClusterer
 from sidelight.models._discriminative.annotators import Rates, estimate_rates
 from sidelight.models._discriminative.committee import Committee
+from sidelight.models._discriminative.mixture import Mixture, fit_mixture
 from sidelight.models._discriminative.problem import Problem, fit_in_full
 from sidelight.models._discriminative.sample import Projection, fit_projection, fitted_rows
 from sidelight.models._discriminative.starts import number_found
@@ -98,9 +100,9 @@ class DiscriminativeClustering(SideClusterer):
         For each statement of ``result_.side`` the probability that it is wrong; 0 for "unsure",
         and the share of errors of its annotator for labels of classes that have no column.
     objective_ : float
-        Mean of J over the members of the committee.
+        Mean of J over the six classifiers.
     history_ : ndarray
-        Mean of J over the members after each iteration; it never rises.
+        Mean of J over the classifiers after each iteration; it never rises.
     n_iter_ : int
         The length of ``history_``.
     result_ : ClusterResult
@@ -115,7 +117,9 @@ class DiscriminativeClustering(SideClusterer):
         J = - sum over statements of w log(probability of the statement by p and the accuracy)
             + u sum_i H(p_i) - 0.6 u n H(mean_i p_i) + |W|² / (2 C).
 
-    The answer is the mean of their p. Columns of X keep their relative scale: standardise them
+    The answer is the mean of their p with a weight of three quarters, and that of a
+    `BayesianMixture` with the rest, which sees classes that differ in covariance (up to 100
+    columns; fitted to at most 5,000 rows). Columns of X keep their relative scale: standardise them
     before if their units mean nothing. Above 15,000 rows the classifiers are fitted to at most
     10,000 annotated and 5,000 other rows, and all rows are assigned in one pass. Sparse rows of
     more than 256 columns are projected to 100 singular vectors. There is no paper: `as_published`
@@ -129,7 +133,8 @@ class DiscriminativeClustering(SideClusterer):
     second round whose metric also learns from the rows of which the first is sure (2 % labels
     +.003 ± .007, 10 % +.002 ± .003, 10 % of them wrong +.006 ± .004, half of the classes
     -.008 ± .012, n/5 pairs -.010 ± .015, n pairs -.005 ± .008, on 8 to 24 tables; half as much
-    time again).
+    time again); the mixture's partition as a fourth start, and classifiers of products of columns
+    (docs/results/defaults has the figures).
 
     Examples
     --------
@@ -243,7 +248,7 @@ class DiscriminativeClustering(SideClusterer):
         check_is_fitted(self)
         X = check_x(self, X, reset=False)
         with one_blas_thread():
-            P = self._committee.memberships(self._mapped(X))[:, self._columns]
+            P = self._views(X)[:, self._columns]
         return P / P.sum(axis=1, keepdims=True)
 
     # The steps of fit
@@ -265,14 +270,14 @@ class DiscriminativeClustering(SideClusterer):
         if chosen is None and rows.data is None:  # few rows on Dask
             chosen = np.arange(n)
         sample = rows.data if chosen is None else rows.take(chosen)
-        self._projection = fit_projection(sample, seed) if sparse.issparse(sample) else None
-        X = sample if self._projection is None else self._projection(sample)
+        projection = fit_projection(sample, seed) if sparse.issparse(sample) else None
+        X = sample if projection is None else projection(sample)
         inside, about = _about(side, chosen)
         rates = Rates.given(side, self.accuracy)
         who = side.statements.annotator % len(rates.error)  # nobody, -1, is the last
 
         def learn(use: NDArray[np.bool_]) -> Learned:
-            if self._projection is None:
+            if projection is None:
                 return learn_metric(rows, tied_groups(side.where(use)))
             return learn_metric(as_blocks(X), tied_groups(about.where(use[inside])))
 
@@ -287,13 +292,13 @@ class DiscriminativeClustering(SideClusterer):
         init = None if self.init is None else self._start(sample, chosen, n)
         error = rates.of(side.statements, who, K)
         trusted = rates.trusted(problem.annotator)
-        self._metric = metric
-        self._committee, P = fit_in_full(problem, metric, error[inside], trusted, init, task.step)
+        committee, P = fit_in_full(problem, metric, error[inside], trusted, init, task.step)
+        believed = about.where(trusted & (error[inside] < 0.5))
+        mixture = fit_mixture(X, believed, P, seed, warm=init is not None)
+        self._views = Views(projection, metric, committee, mixture)
+        if mixture is not None:
+            P = mixture.join(X, P)
         return _Run(rates, wrong, P if chosen is None else None, K)
-
-    def _mapped(self, X: Any) -> Any:
-        """Rows in the learned metric."""
-        return self._metric(X if self._projection is None else self._projection(X))
 
     def _start(self, sample: Any, chosen: Ints | None, n_samples: int) -> Ints:
         """Clusters of the fitted rows as ``init`` gives them."""
@@ -311,8 +316,7 @@ class DiscriminativeClustering(SideClusterer):
             P, sizes = run.P[annotated], np.bincount(labels, minlength=run.n_clusters)
         else:
             labels = rows.column(0, np.int64)
-            asked = _Asked(self._projection, self._metric, self._committee)
-            sizes, parts = rows.sum(_assign, asked, labels, RowEntries(annotated))
+            sizes, parts = rows.sum(_assign, self._views, labels, RowEntries(annotated))
             P = np.concatenate(parts)
         present = np.flatnonzero(sizes)
         if self.n_clusters is not None:
@@ -323,7 +327,7 @@ class DiscriminativeClustering(SideClusterer):
         self._columns = naming.order
         number = np.full(run.n_clusters, -1, dtype=np.int64)
         number[naming.order] = np.arange(len(naming.order))
-        histories = [member.history for member in self._committee.members]
+        histories = [member.history for member in self._views.committee.members]
         longest = max(map(len, histories))
         history = np.mean([np.pad(h, (0, longest - len(h)), "edge") for h in histories], axis=0)
         done = _Done(float(history[-1]), history, len(history))
@@ -349,12 +353,20 @@ class _Done(NamedTuple):
     n_iter: int
 
 
-class _Asked(NamedTuple):
-    """What a pass over all rows needs."""
+class Views(NamedTuple):
+    """What says where rows belong: the committee, in the metric, and the mixture."""
 
     projection: Projection | None
     metric: Learned
     committee: Committee
+    mixture: Mixture | None
+
+    def __call__(self, X: Any) -> Floats:
+        """The membership of each row in each column."""
+        if self.projection is not None:
+            X = self.projection(X)
+        P = self.committee.memberships(self.metric(X))
+        return P if self.mixture is None else self.mixture.join(X, P)
 
 
 def _judged(
@@ -393,14 +405,13 @@ def _about(side: SideInformation, chosen: Ints | None) -> tuple[Ints, SideInform
 
 
 def _assign(
-    block: Block, asked: _Asked, labels: Ints, annotated: RowEntries
+    block: Block, views: Views, labels: Ints, annotated: RowEntries
 ) -> tuple[Ints, list[Floats]]:
     """Write the labels of a block; their counts, and the memberships of its annotated rows."""
     X: Any = block.X
     if isinstance(X, CSRRows):
-        assert asked.projection is not None
-        shape = (len(X.indptr) - 1, asked.projection.n_columns)
-        X = asked.projection(sparse.csr_array(tuple(X), shape=shape))
-    P = asked.committee.memberships(asked.metric(X))
+        assert views.projection is not None
+        X = sparse.csr_array(tuple(X), shape=(len(X.indptr) - 1, views.projection.n_columns))
+    P = views(X)
     labels[:] = P.argmax(axis=1)
     return np.bincount(labels, minlength=P.shape[1]), [P[annotated.row]]

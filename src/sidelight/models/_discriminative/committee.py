@@ -137,7 +137,7 @@ def fit_committee(
             p = np.exp(log_memberships(phi, fitted.coef)).astype(np.float64)
             if name == "G":
                 p = p[graph.first_twin]
-            order = _matched(total, p) if members else np.arange(terms.n_clusters)
+            order = matched(total, p) if members else np.arange(terms.n_clusters)
             members.append(Member(name, setting, fitted.coef[:, order], fitted.history))
             total += p[:, order]
             if some is not None:
@@ -181,6 +181,6 @@ def _fit_block(
     return [(weak, first), (strong, second)]
 
 
-def _matched(total: Floats, p: Floats) -> Ints:
+def matched(total: Floats, p: Floats) -> Ints:
     """The order of columns of p that agrees most with what the others say."""
     return np.asarray(linear_sum_assignment(total.T @ p, maximize=True)[1])

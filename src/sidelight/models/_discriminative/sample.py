@@ -18,13 +18,19 @@ _DENSE_COLUMNS = 256
 _PROJECTED = 100
 
 
-def fitted_rows(side: SideInformation, n_samples: int, rng: np.random.Generator) -> Ints | None:
+def fitted_rows(
+    side: SideInformation,
+    n_samples: int,
+    rng: np.random.Generator,
+    most_annotated: int = ANNOTATED_ROWS,
+    most_others: int = RANDOM_ROWS,
+) -> Ints | None:
     """The rows that the committee is fitted to, sorted; None for all.
 
     Of many rows, annotated ones first, statement by statement in a random order (so that pairs stay
     whole), the first labels of each class before others; then random rows.
     """
-    if n_samples <= ANNOTATED_ROWS + RANDOM_ROWS:
+    if n_samples <= most_annotated + most_others:
         return None
     said = side.statements
     turn = rng.permutation(len(said.kind))
@@ -33,9 +39,10 @@ def fitted_rows(side: SideInformation, n_samples: int, rng: np.random.Generator)
     row = np.column_stack([said.i[turn], np.where(said.j[turn] < 0, said.i[turn], said.j[turn])])
     _, first = np.unique(row.ravel(), return_index=True)
     n_before = np.cumsum(np.bincount(first // 2, minlength=len(turn)))  # rows up to a statement
-    annotated = np.unique(row[n_before <= ANNOTATED_ROWS])
-    others = rng.choice(n_samples, min(n_samples, 2 * RANDOM_ROWS + len(annotated)), replace=False)
-    others = others[~np.isin(others, annotated)][:RANDOM_ROWS]
+    annotated = np.unique(row[n_before <= most_annotated])
+    drawn = min(n_samples, 2 * most_others + len(annotated))
+    others = rng.choice(n_samples, drawn, replace=False)
+    others = others[~np.isin(others, annotated)][:most_others]
     return np.sort(np.concatenate([annotated, others]))
 
 

@@ -67,10 +67,15 @@ def _other(name: str, n_clusters: int | None, seed: int) -> Any:
 
 
 def fitted_labels(other: Any, X: NDArray[Any], side: SideInformation) -> Ints:
-    """Labels by another model, whose warnings are about a start and nobody's concern."""
+    """Labels by another model."""
+    return np.asarray(fitted(other, X, side).labels_)
+
+
+def fitted(other: Any, X: NDArray[Any], side: SideInformation) -> Any:
+    """Another model, fitted; its warnings are about a part of ours and nobody's concern."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return np.asarray(other.fit(X, side=side).labels_)
+        return other.fit(X, side=side)
 
 
 def in_columns(labels: Ints, votes: Votes, n_clusters: int) -> Ints:
