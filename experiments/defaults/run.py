@@ -34,6 +34,12 @@ TIMED = ("satimage", "isolet1", "mouse_bladder", "wine")
 OURS = tuple(name for name, method in METHODS.items() if method.ours)
 OTHERS = tuple(name for name in METHODS if name not in OURS)
 GIVEN, FOUND = "given", "found"
+# How the number of clusters is known, the base line to keep, and how that knows it.
+_LINES = (
+    (GIVEN, "KMeans", GIVEN),
+    (FOUND, "KMeans", GIVEN),
+    (FOUND, "KMeans, K by silhouette", FOUND),
+)
 # A difference in ARI that the page speaks of as a loss.
 LOSS = 0.05
 _ERROR_LENGTH = 60
@@ -181,23 +187,24 @@ def _render_means(outcomes: Sequence[Outcome]) -> tuple[list[dict[str, Any]], st
 def _below_kmeans(scores: Scores) -> str:
     """Our models that are far below KMeans, which has no statements, in a mean; or that none is.
 
-    KMeans is told the number of clusters, also where a model has to find it.
+    A model that has to find the number of clusters is held against KMeans that is told the number,
+    and against KMeans that has to find it too.
     """
     lines = []
-    for method, clusters in product(OURS, (GIVEN, FOUND)):
+    for method, (clusters, line, told) in product(OURS, _LINES):
         gaps = {
             setting: _mean_and_error(
-                scores.column(setting, method, clusters) - scores.column(setting, "KMeans")
+                scores.column(setting, method, clusters) - scores.column(setting, line, told)
             )[0]
             for setting in scores.settings
         }
         low = [f"{setting} {gap:+.3f}" for setting, gap in gaps.items() if gap < -LOSS]
         if low:
-            lines.append([f"**{method}**", clusters, "; ".join(low)])
+            lines.append([f"**{method}**", clusters, line, "; ".join(low)])
     if not lines:
         return f"\nNo model is more than {LOSS} below KMeans in the mean of a setting.\n"
-    title = f"\nMore than {LOSS} below KMeans, which is told the number, in the mean of a setting"
-    return f"{title}\n\n" + markdown(["method", "number of clusters", "less KMeans"], lines)
+    title = f"\nMore than {LOSS} below KMeans without statements in the mean of a setting"
+    return f"{title}\n\n" + markdown(["method", "number of clusters", "line", "less it"], lines)
 
 
 def _mean_rows(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
@@ -357,7 +364,7 @@ def _draw_tables(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
         axis.set_xticks(range(len(methods)), methods, rotation=90, fontsize=7)
         axis.set_yticks(range(len(datasets)), datasets, fontsize=7)
         axis.set_title(group, fontsize=9)
-    canvas.savefig(path, dpi=72)
+    canvas.savefig(path, dpi=60)
 
 
 # Where we lose
