@@ -51,14 +51,14 @@ def fit_mixture(
     n_clusters = P.shape[1]
     if n_clusters < 2 or X.shape[1] > _MOST_COLUMNS or len(X) <= 2 * n_clusters:
         return None
-    rng = np.random.default_rng(seed)
-    chosen = fitted_rows(side, len(X), rng, _ANNOTATED, _OTHERS)
+    chosen = fitted_rows(side, len(X), np.random.default_rng(seed), _ANNOTATED, _OTHERS)
     if chosen is not None:
         X, side, P = X[chosen], side[chosen], P[chosen]
-    settings: dict[str, Any] = {"random_state": rng}
+    settings: dict[str, Any] = {"random_state": seed % 2**32}  # a number can be saved
     if warm:
         settings["init"] = P.argmax(axis=1)
     model = fitted(find_model("BayesianMixture")(n_clusters, **settings), X, side)._bare()
+    model.init = "seeded"  # its parameters are stored with it, and a start is as long as the data
     return Mixture(model, matched(P, _padded(model, X, n_clusters)))
 
 
