@@ -206,6 +206,17 @@ def test_two_tabs_of_one_person_are_not_asked_the_same(served, new_page):
     assert not asked[0] & asked[1]
 
 
+def test_the_words_on_the_buttons_are_the_projects_own(served, new_page):
+    page = served.login(new_page(), served.owner)
+    page.goto(f"{served.url}/p/{served.project}/queue")
+    page.click("text=Words")
+    page.fill("label:has-text('belong together') input", "same grower")
+    page.click("dialog button[type=submit]")
+    page.wait_for_selector("dialog", state="detached")
+    assert served.bench.store.project(served.project).config["words"]["must"] == "same grower"
+    assert page.problems == []
+
+
 def test_a_killed_server_loses_nothing_that_was_typed(new_page, tmp_path):
     port = free_port()
     table = write_wines(tmp_path / "wines.csv")

@@ -1,12 +1,12 @@
 /** One question at a time: an answer and the next question in one key. */
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { type Answer, get, type Question, type Row, type Schema } from "../api";
+import { type Answer, get, type Question, type Row, type Schema, send } from "../api";
 import { compareTexts, type Part } from "../differ";
 import { listen } from "../keys";
-import { Empty, Key, KeyDialog, Loading, Problem, Text } from "../parts";
+import { Dialog, Empty, Key, KeyDialog, Loading, Problem, Text } from "../parts";
 import { Queue, serverOf, tabName } from "../queue";
-import { lastEvent, mayLook, me, project } from "../session";
+import { attempt, lastEvent, mayEdit, mayLook, me, project, reloadProject } from "../session";
 import { between, cellText, KIND_WORDS, plural } from "../words";
 
 const ACTIONS = ["must", "cannot", "unsure", "later", "undo", "newClass", "keys", "class"];
@@ -298,6 +298,7 @@ function Aside({ queue, undo, help }: { queue: Queue; undo: () => void; help: ()
   const progress = queue.progress.value;
   const total = useComputed(() => Object.values(queue.progress.value?.counts ?? {}).reduce((sum, n) => sum + n, 0));
   const stopping = progress?.stopping;
+  const wording = useSignal(false);
   return (
     <aside class="beside" aria-label="How far it is">
       <h2>{mayLook() ? "So far" : "You so far"}</h2>
@@ -326,11 +327,50 @@ function Aside({ queue, undo, help }: { queue: Queue; undo: () => void; help: ()
         <button class="quiet" onClick={help}>
           <Key of="keys" /> Keys
         </button>
+        {mayEdit() && (
+          <button class="quiet" onClick={() => (wording.value = true)}>
+            Words
+          </button>
+        )}
       </p>
+      {wording.value && <WordsDialog onClose={() => (wording.value = false)} />}
       <p class="saved" role="status">
         {queue.nWaiting.value ? `${plural(queue.nWaiting.value, "answer")} not sent yet` : "All answers are saved"}
       </p>
     </aside>
+  );
+}
+
+/** The words on the buttons of this project, such as "same person". */
+function WordsDialog({ onClose }: { onClose: () => void }) {
+  const words = useSignal<Record<string, string>>({ ...project.value!.words });
+  const save = (event: Event) => {
+    event.preventDefault();
+    void attempt(async () => {
+      await send("PATCH", `projects/${project.value!.id}`, { words: words.value });
+      await reloadProject();
+      onClose();
+    });
+  };
+  const asked: [string, string][] = [
+    ["must", "For two rows that belong together"],
+    ["cannot", "For two rows that do not"],
+    ["unsure", "For who can't tell"],
+  ];
+  return (
+    <Dialog title="Words on the buttons" onClose={onClose}>
+      <form onSubmit={save} class="actions">
+        {asked.map(([name, label]) => (
+          <label class="field" key={name}>
+            {label}
+            <input required maxLength={60} value={words.value[name] ?? ""} onInput={(e) => (words.value = { ...words.value, [name]: e.currentTarget.value })} />
+          </label>
+        ))}
+        <button class="main" type="submit">
+          Save
+        </button>
+      </form>
+    </Dialog>
   );
 }
 
