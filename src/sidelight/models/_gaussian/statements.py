@@ -137,7 +137,8 @@ class Annotations(NamedTuple):
         people = np.flatnonzero((spoke > 0) & ~self.given)
         if np.count_nonzero(spoke) < 2 or not len(people):
             return beliefs
-        alike = mean_accuracy(*np.zeros((2, len(spoke))), self.chance)
+        nothing = np.zeros(len(spoke))
+        alike = mean_accuracy(nothing, nothing, self.chance)
         beliefs.append(np.where(self.given, known, alike))
         for e in people[np.argsort(-spoke[people], kind="stable")][:_BELIEFS]:
             alone = np.clip(self.chance, SUREST, 1 - SUREST)
