@@ -47,6 +47,7 @@ def test_steps_are_those_of_the_definition(seed):
     assert_allclose(found, T, atol=5e-3)  # factors above 0.999 are left out
 
 
+@pytest.mark.filterwarnings("ignore:nothing keeps rows apart")
 def test_without_cannot_links_all_merge_at_the_last_bandwidth():
     X, y = blobs()
     must = sample_pairs(y, n_must=20, random_state=0)
@@ -135,3 +136,11 @@ def test_a_bandwidth_of_any_width_beside_tiny_rows_is_one_cluster():
     fit = ConstrainedMeanShift(bandwidth=100.0).fit(X)
     assert fit.n_clusters_ == 1
     assert fit.bandwidth_ == pytest.approx(100.0)
+
+
+def test_statements_that_keep_nothing_apart_are_warned_of():
+    X = np.array([[0.0], [0.1], [5.0], [5.1]])
+    side = SideInformation.from_pairs(must=[(0, 1)], n_samples=4)
+    with pytest.warns(UserWarning, match="nothing keeps rows apart"):
+        model = ConstrainedMeanShift(random_state=0).fit(X, side=side)
+    assert model.n_clusters_ == 1

@@ -37,7 +37,7 @@ from sidelight.blocks import one_blas_thread
 from sidelight.exceptions import DataError, SideInformationError
 from sidelight.graph import query_neighbors
 from sidelight.models._base import SideClusterer
-from sidelight.models._fitting import Task
+from sidelight.models._fitting import Task, warn
 from sidelight.models._metric import METRIC
 from sidelight.models._naming import named_labels
 from sidelight.models._registry import find_model
@@ -223,10 +223,13 @@ class ConstrainedMeanShift(SideClusterer):
         cost = float(points.weight @ away / points.weight.sum()) * size**2
         self._publish(of_row, naming, _Found(cost, [cost], len(bandwidths)), side, seed)
         if not len(pairs.one):
-            self.result_.provenance["advice"].append(
+            advice = (
                 "nothing keeps rows apart, so the number of clusters follows from the bandwidth "
                 "alone, and at the largest it is one. Give cannot-links or labels, or a bandwidth."
             )
+            self.result_.provenance["advice"].append(advice)
+            if len(side.annotated_rows):  # without statements it is what was asked for
+                warn(advice)
         return self
 
     def predict(self, X: Any) -> Ints:
