@@ -57,7 +57,7 @@ def case(name, **changes):
 def rows_of(tmp_path: Path, cases: str, **options: object) -> list[list[dict]]:
     path = tmp_path / "bench_toy.py"
     path.write_text(TOY + f"\nCASES = [{textwrap.dedent(cases)}]\n")
-    return list(measure(path, **options))
+    return list(measure(path, load(path).CASES, **options))
 
 
 def test_the_ratio_is_cpu_time_over_the_base_line(tmp_path):
@@ -157,7 +157,7 @@ def test_cold_rows_are_first_calls(tmp_path):
     """
     path = tmp_path / "bench_toy.py"
     path.write_text(TOY + f"\ndone = []\nCASES = [{textwrap.dedent(toy)}]\n")
-    ((warm, cold, first),) = measure(path, repeats=1)
+    ((warm, cold, first),) = measure(path, load(path).CASES, repeats=1)
     assert [r["state"] for r in (warm, cold, first)] == ["warm", "cold", "first"]
     assert warm["cpu_seconds"] < 0.1 < cold["cpu_seconds"]
     assert first["cpu_seconds"] > 0.1
@@ -170,7 +170,7 @@ def test_one_thread_means_one_thread(tmp_path):
     """
     path = tmp_path / "bench_toy.py"
     path.write_text(TOY + f"\nimport os, sys\nCASES = [{textwrap.dedent(toy)}]\n")
-    ((one, everything),) = measure(path, repeats=1)
+    ((one, everything),) = measure(path, load(path).CASES, repeats=1)
     assert one["status"] == "ok"
     assert everything["status"] == "failed: several"
 
@@ -234,7 +234,7 @@ def test_sizes_that_no_case_has_leave_no_page(tmp_path, capsys):
     path = tmp_path / "bench_toy.py"
     path.write_text(TOY + "\nCASES = [case('x')]\n")
     run(path, tmp_path / "out", [7], 1, "Made by hand.")
-    assert "toy: none of its sizes is asked for" in capsys.readouterr().out
+    assert "toy: none of its cases and sizes is asked for" in capsys.readouterr().out
     assert not list((tmp_path / "out").iterdir())
 
 
