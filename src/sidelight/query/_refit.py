@@ -88,7 +88,7 @@ def is_better(committee: Committee, own: Ints, other: Ints) -> bool:
 def agreement(committee: Committee, labels: Ints) -> float:
     """Share of answers that a partition of rows agrees with; a class is where most of it lies."""
     used = committee.fact_weight > 0
-    facts = Facts(*(column[used] for column in committee.facts))
+    facts = Facts._make(column[used] for column in committee.facts)
     pair = facts.is_pair
     right = (labels[facts.i[pair]] == labels[facts.j[pair]]) == (facts.sign[pair] > 0)
     n_right, n = int(right.sum()), len(right)

@@ -53,8 +53,8 @@ class Witness(NamedTuple):
 
     def informative(self, annotator: int) -> float:
         """Evidence in nats that the annotator knows something, against guesses."""
-        return float(np.logaddexp(*(_evidence(fit, _LOW < _HIGH) for fit in self.fit[annotator]))
-                     - np.log(2.0))  # fmt: skip
+        first, now = (_evidence(fit, _LOW < _HIGH) for fit in self.fit[annotator])
+        return float(np.logaddexp(first, now) - np.log(2.0))
 
     def contrary(self, annotator: int) -> float:
         """Evidence in nats that the annotator says the opposite, against guesses."""
