@@ -174,7 +174,7 @@ def test_html_and_sql_in_every_text_are_texts(owner, browser, tmp_path, bench):
     question = owner.ask(project)[0]
     comment = {"question": question["id"], "value": "cannot_tell", "comment": EVIL}
     owner.answer(project, [comment])
-    for page in (browser.get("/"), browser.get(f"/plain/{project}")):
+    for page in (browser.get("/plain"), browser.get(f"/plain/{project}")):
         assert page.status_code == 200
         assert "<script>" not in page.text
         assert "&lt;script&gt;" in page.text
