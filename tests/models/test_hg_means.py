@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from sklearn.cluster import KMeans
 
 from oracles_kmeans import k_means_objective, means_of, squared
@@ -54,7 +55,8 @@ def test_generations_find_what_as_many_starts_do_not(seed):
 
 def never_above_a_hundred_starts(name, home):
     data = load(name, data_home=home)
-    X = np.nan_to_num(np.asarray(data.X, dtype=float))
+    cells = data.X.toarray() if sparse.issparse(data.X) else data.X
+    X = np.nan_to_num(np.asarray(cells, dtype=float))
     n_clusters = len(data.class_names)
     starts = KMeans(n_clusters, n_init=100, tol=0, random_state=0).fit(X)
     found = HGMeans(n_clusters, random_state=0).fit(X)
