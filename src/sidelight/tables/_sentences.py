@@ -66,7 +66,7 @@ class SentenceVectors:
         return f"sentence embeddings of unit length by {name}, in {self.n_columns} columns"
 
     def vectors(self, texts: Sequence[str | None]) -> Floats:
-        """The columns of some texts: rows of length 1, or 0 where there is no text."""
+        """The vectors of some texts: of length 1, or 0 for an empty text."""
         folder = _folder(self.model)
         if _content_key(folder) != self.key:
             raise DataError(
