@@ -154,6 +154,8 @@ def test_what_is_no_partition_is_refused():
         model.fit([[0.0, 1.0], [0.5, 1.0], [1.0, 0.0]])
     with pytest.raises(DataError, match=r"-2.0 in row 2, column 1"):
         model.fit([[0.0, 1.0], [1.0, 1.0], [1.0, -2.0]])
+    with pytest.raises(DataError, match="Column 1 of X is -1 in every row.*Leave it out"):
+        model.fit([[0.0, -1.0], [1.0, -1.0], [1.0, -1.0]])
     with pytest.raises(DataError, match="init has shape"):
         ConsensusKMeans(2, init=[[0.0], [1.0]]).fit([[0.0], [1.0], [2.0]])
     side = SideInformation.from_pairs(must=[(0, 1)], n_samples=3)

@@ -398,9 +398,14 @@ def test_priors_of_a_list_are_a_list():
 @pytest.mark.parametrize("name", ["multinomial", "poisson"])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 @pytest.mark.parametrize(
-    ("value", "message"), [(-1.0, "row 7: the first has -1"), (0.5, "has 0.5.*tf-idf")]
+    ("value", "message"),
+    [
+        (-1.0, "row 7: the first has -1"),
+        (0.5, "has 0.5.*tf-idf"),
+        (2.0**54, r"at most 2\*\*53"),
+    ],
 )
-def test_negative_and_fractional_counts_are_refused(name, form, value, message):
+def test_negative_fractional_and_huge_counts_are_refused(name, form, value, message):
     X = counts()
     model = BayesianMixture(2, emission=name, random_state=0).fit(form(X))
     X[7, 1] = value

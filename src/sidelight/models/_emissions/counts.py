@@ -15,6 +15,8 @@ from sidelight.models._emissions.emission import Emission, Rows, Statistics
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+# From here on doubles skip whole numbers, and a bound of such counts has no digit that is right.
+LARGEST = 2.0**53
 _DENSE = np.empty(0, dtype=np.int32)
 
 
@@ -115,7 +117,7 @@ class OfCounts(Emission):
         return self.columns.statistics(X, phi)
 
     def unreadable(self, X: Rows) -> NDArray[np.bool_]:
-        """Rows with a value that is negative or no whole number."""
+        """Rows with a value that is negative, not a whole number, or above 2**53."""
         if isinstance(X, CSRRows):
             wrong = np.flatnonzero(_is_no_count(X.data))
             of_row = np.zeros(len(X.indptr) - 1, dtype=bool)
@@ -127,6 +129,11 @@ class OfCounts(Emission):
         """The first such value, and what to do about it."""
         values = X.data if isinstance(X, CSRRows) else X.ravel()
         value = values[_is_no_count(values)][0]
+        if value > LARGEST:
+            return (
+                f"has {value:g}, and counts are at most 2**53, up to where doubles are exact; "
+                'choose emission="gaussian_diag"'
+            )
         advice = (
             "shares, logarithms and tf-idf weights are no counts, so give the raw counts"
             if value > 0
@@ -148,4 +155,4 @@ def roots(matrix: Any) -> Any:
 
 
 def _is_no_count(values: NDArray[Any]) -> NDArray[np.bool_]:
-    return (values < 0) | (values != np.floor(values))
+    return (values < 0) | (values != np.floor(values)) | (values > LARGEST)

@@ -28,7 +28,13 @@ class Codes(NamedTuple):
         """From rows whose columns are partitions."""
         found = rows.sum(_values_of_block, rows.n_features)[0]
         per_column = zip(*found, strict=True)
-        return cls(tuple(np.unique(np.concatenate(v)) for v in per_column))
+        values = tuple(np.unique(np.concatenate(v)) for v in per_column)
+        if empty := [column for column, known in enumerate(values) if not len(known)]:
+            raise DataError(
+                f'Column {empty[0]} of X is -1 in every row; with partitions="precomputed" every '
+                "column is a partition that knows the cluster of at least one row. Leave it out."
+            )
+        return cls(values)
 
     @property
     def sizes(self) -> list[int]:
@@ -58,9 +64,8 @@ def _values_of_block(block: Block, n_features: int) -> tuple[list[list[Floats]]]
 def _codes_of_block(block: Block, values: tuple[Floats, ...], out: NDArray[np.int32]) -> tuple[int]:
     X = _dense(block, len(values))
     for v, known in enumerate(values):
-        place = np.minimum(np.searchsorted(known, X[:, v]), max(len(known) - 1, 0))
-        there = known[place] == X[:, v] if len(known) else np.zeros(len(X), dtype=bool)
-        out[:, v] = np.where(there, place, -1)
+        place = np.minimum(np.searchsorted(known, X[:, v]), len(known) - 1)
+        out[:, v] = np.where(known[place] == X[:, v], place, -1)
     return (0,)
 
 
