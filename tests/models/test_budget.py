@@ -8,6 +8,7 @@ import pytest
 from sidelight.models import find_model, model_names
 from sidelight.models._fitting import FULL_SEARCH_UP_TO, budget, n_starts
 from sidelight.models._kmeans import partition_level
+from sidelight.models._markov import aggregation
 
 
 def starts(n_samples, **changes):
@@ -49,6 +50,25 @@ def test_a_fit_makes_as_many_starts_as_it_should(labelled, monkeypatch):
     y = np.where(np.arange(n) < labelled, np.arange(n) % 3, -1)
     find_model("PartitionLevelKMeans")(3, random_state=0).fit(X, y)
     assert len(made) == (1 if labelled == 3 else 8)
+
+
+@pytest.mark.parametrize(("rows", "expected"), [(2_000, 5), (2_500, 4), (5_001, 1)])
+def test_markov_aggregation_has_its_full_search_on_the_dense_chain_only(rows, expected):
+    model = find_model("MarkovAggregation")(2)
+    assert n_starts(model, rows, up_to=aggregation._DENSE_ROWS) == expected
+
+
+def test_markov_aggregation_fits_5_001_rows_from_one_start(monkeypatch):
+    made, real = [], aggregation.run_start
+
+    def counted(*given):
+        made.append(given)
+        return real(*given)
+
+    monkeypatch.setattr(aggregation, "run_start", counted)
+    X = np.random.default_rng(0).normal(size=(5_001, 1)) + 9.0 * (np.arange(5_001) % 2)[:, None]
+    find_model("MarkovAggregation")(2, random_state=0).fit(X)
+    assert len(made) == 1
 
 
 def test_published_settings_do_not_follow_the_size():

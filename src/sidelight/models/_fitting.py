@@ -88,18 +88,21 @@ def budget(
     return max(least, min(full, full * up_to // max(n_samples, 1)))
 
 
-def n_starts(model: Any, n_samples: int, *, settled: bool = False) -> int:
+def n_starts(
+    model: Any, n_samples: int, *, settled: bool = False, up_to: int = FULL_SEARCH_UP_TO
+) -> int:
     """The number of starts: ``n_init``, or one where ``init`` gives it.
 
     settled : whether every cluster has labels to start from. On large data that is one start.
+    up_to : the most rows for which "auto" searches in full.
     """
     if not isinstance(model.init, str):
         return 1
-    is_large = n_samples > FULL_SEARCH_UP_TO
+    is_large = n_samples > up_to
     if model.n_init == "auto" and model.init == "seeded" and settled and is_large:
         return 1
     full, least = model._auto_starts
-    return budget(model.n_init, n_samples, full=full, least=least)
+    return budget(model.n_init, n_samples, full=full, least=least, up_to=up_to)
 
 
 def best_of_starts(

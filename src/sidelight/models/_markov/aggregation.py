@@ -45,6 +45,7 @@ from sidelight._validation import (
 from sidelight.exceptions import DataError
 from sidelight.models._base import SideClusterer
 from sidelight.models._fitting import (
+    STARTS,
     best_of_starts,
     given_labels,
     n_starts,
@@ -104,8 +105,9 @@ class MarkovAggregation(SideClusterer):
     accuracy : float, default=2/3
         The share of statements that is right, as far as soft constraints are concerned; above 1/2
         and below 1. At 2/3 a broken statement costs one bit for one of n rows.
-    n_init : int, default=5
-        The number of starts, of which the best is kept.
+    n_init : int or "auto", default="auto"
+        The number of starts, of which the best is kept. "auto": 5 up to 2,000 rows and fewer above,
+        down to 1 above 5,000.
     max_iter : int, default=100
         The limit on the sweeps at one value of beta.
     init : {"auto", "repaired", "coloring"}, array, or fitted model, default="auto"
@@ -214,6 +216,7 @@ class MarkovAggregation(SideClusterer):
     repetition = "adds"
     contradictions = "tolerated"
     objective_sense = "min"
+    _auto_starts: ClassVar[tuple[int, int]] = (5, 1)
     scales = "A sweep takes n K² at beta = 1/2, else n² K dense or edges times K sparse."
     _published: ClassVar[dict[str, Any]] = {
         "chain": "dense",
@@ -232,7 +235,7 @@ class MarkovAggregation(SideClusterer):
         "annealing_step": [Interval(Real, 1e-3, 1, closed="both"), None],
         "constraints": [StrOptions({"hard", "soft"})],
         "accuracy": [Interval(Real, 0.5, 1, closed="neither")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "n_init": STARTS,
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "init": [
             StrOptions({"auto", "repaired", "coloring"}),
@@ -255,7 +258,7 @@ class MarkovAggregation(SideClusterer):
         annealing_step: float | None = 0.1,
         constraints: str = "hard",
         accuracy: float = 2 / 3,
-        n_init: int = 5,
+        n_init: int | str = "auto",
         max_iter: int = 100,
         init: Any = "auto",
         count_self: bool = False,
@@ -385,7 +388,8 @@ class MarkovAggregation(SideClusterer):
 
     def _starts(self, X: Any, problem: "Problem", seed: int) -> list["Start"]:
         """Where the runs begin, and the random numbers of each."""
-        children = np.random.default_rng(seed).spawn(n_starts(self, X.shape[0]))
+        n_init = n_starts(self, X.shape[0], up_to=_DENSE_ROWS)
+        children = np.random.default_rng(seed).spawn(n_init)
         if not isinstance(self.init, str):
             given = given_labels(self.init, X.shape[0], problem.n_clusters, X=self._from_metric(X))
             return [Start(child, given=given) for child in children]
