@@ -6,19 +6,16 @@ import argparse
 import importlib.util
 import platform
 import shlex
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy
-import scipy
-import sklearn
 from rich.console import Console
 
 import sidelight
 from experiments import expected
-from experiments.runner import HERE, Cell, Experiment, Table, code_version, load, papers, run_cells
+from experiments.runner import HERE, Cell, Experiment, Outcome, Table, load, papers, run_cells
+from experiments.stamps import PAGES, Stamp, commit, pages, stamp
 from experiments.tables import write_csv
 
 
@@ -33,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--scheduler", help="address of a Dask scheduler whose workers see these folders (none)"
     )
-    parser.add_argument("--results", type=Path, default=Path("results"), help="folder (results)")
+    parser.add_argument("--results", type=Path, help="folder (results)")
     parser.add_argument(
         "--cache", type=Path, default=Path("results/cache"), help="folder (results/cache)"
     )
@@ -41,8 +38,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--record", action="store_true", help="write expected.csv anew, and nothing else"
     )
     parser.add_argument("--folder", type=Path, default=HERE, help="where the experiments lie")
+    parser.add_argument(
+        "--stale",
+        action="store_true",
+        help="list the pages of results, their stamps, and which are older than the sources; "
+        "nothing else (of --results, or docs/results)",
+    )
     options = parser.parse_args(arguments)
     folder = options.folder.resolve()
+    if options.stale:
+        shown = PAGES if options.results is None else options.results
+        list_pages(folder, shown, Console(highlight=False))
+        return 0
     chosen = papers(folder) if options.paper is None else [options.paper]
     if unknown := set(chosen) - set(papers(folder)):
         parser.error(f"there is no experiment {sorted(unknown)}; there are {papers(folder)}")
@@ -54,6 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from distributed import Client
 
         Client(options.scheduler)  # from now on the active one
+    options.results = options.results or Path("results")
     command = f"python -m experiments {shlex.join(arguments)}".strip()
     for paper in chosen:
         experiment = load(folder, paper)
@@ -65,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             paper,
             {name: experiment.tables[name] for name in names},
             options=options,
-            made_by=f"Made by `{command}`, {versions(folder, paper)}.\n",
+            mark=stamp(folder, paper, command),
         )
     return 0
 
@@ -76,7 +84,7 @@ def reproduce(
     tables: dict[str, Table],
     *,
     options: argparse.Namespace,
-    made_by: str,
+    mark: Stamp,
 ) -> None:
     """Run the cells of all tables, then write each table and the page that holds them all."""
     console = Console(stderr=True, highlight=False)
@@ -102,13 +110,14 @@ def reproduce(
         outcomes |= {_key(outcome.cell): outcome for outcome in found}
     target = options.results / paper
     target.mkdir(parents=True, exist_ok=True)
-    pages = [f"# {experiment.title}\n", made_by]
+    page = [f"# {experiment.title}\n", mark.line()]
+    page.append(f"\nMade by `{mark.command}`, {versions(mark)}.\n")
     for name, table in tables.items():
         mine = [outcomes[_key(cell)] for cell in needed[name]]
-        pages.append(write(name, table, mine, target, console))
-    page = "tables.md" if options.table is None else f"{_stem(options.table)}.md"
-    (target / page).write_text("\n".join(pages))
-    console.print(f"written to {target / page}")
+        page.append(write(name, table, mine, target, console))
+    path = target / ("tables.md" if options.table is None else f"{_stem(options.table)}.md")
+    path.write_text("\n".join(page))
+    console.print(f"written to {path}")
 
 
 def write(name: str, table: Table, outcomes: list, target: Path, console: Console) -> str:
@@ -117,6 +126,7 @@ def write(name: str, table: Table, outcomes: list, target: Path, console: Consol
     part = [f"## {table.title}\n", *(f"- {line}" for line in table.protocol), ""]
     if not outcomes:
         return "\n".join([*part, "Nothing to show: its data sets are not on this machine.\n"])
+    part[-1:] = [f"- {budget(table, outcomes)}", ""]
     rows, text = table.render(outcomes)
     write_csv(rows, target / f"{stem}.csv")
     if table.draw is not None:
@@ -131,18 +141,40 @@ def write(name: str, table: Table, outcomes: list, target: Path, console: Consol
     return "\n".join([*part, text, f"All digits: [{stem}.csv]({stem}.csv)\n"])
 
 
-def versions(folder: Path, paper: str) -> str:
-    """What made the figures: our version and commit, the hash in the cache, and the libraries."""
-    describe = ["git", "-C", str(HERE), "describe", "--always", "--dirty", "--tags"]
-    try:
-        commit = subprocess.run(describe, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        commit = "unknown"
+def versions(mark: Stamp) -> str:
+    """What made the figures: our version and commit, the hash of the sources, the libraries."""
+    libraries = ", ".join(f"{name} {version}" for name, version in mark.libraries.items())
     return (
-        f"sidelight {sidelight.__version__} (commit {commit}, sources "
-        f"{code_version(folder, paper)}), Python {platform.python_version()}, "
-        f"numpy {numpy.__version__}, scipy {scipy.__version__}, scikit-learn {sklearn.__version__}"
+        f"sidelight {sidelight.__version__} (commit {mark.commit}, sources {mark.sources}), "
+        f"Python {platform.python_version()}, {libraries}"
     )
+
+
+def budget(table: Table, outcomes: Sequence[Outcome]) -> str:
+    """How much was run for a table, of how much there is, and the CPU time that it took."""
+    whole = len(table.cells(None))
+    part = f"all {whole:,}" if len(outcomes) == whole else f"{len(outcomes):,} of {whole:,}"
+    seconds = sum(outcome.seconds for outcome in outcomes)
+    spent = f"{seconds / 60:,.1f} CPU minutes" if seconds < 7200 else f"{seconds / 3600:,.1f} hours"
+    text = f"Budget: {part} cells, {spent}"
+    for name in ("draw", "rerun"):
+        drawn = {outcome.cell[name] for outcome in outcomes if name in outcome.cell}
+        if drawn:
+            text += f"; {len(drawn)} {name}{'s' if len(drawn) > 1 else ''} per setting at most"
+    return f"{text}."
+
+
+def list_pages(folder: Path, results: Path, console: Console) -> int:
+    """Print every page, what made it, and whether it is stale; how many are."""
+    listed = pages(folder, results)
+    for page in listed:
+        place = f"{page.path.parent.name}/{page.path.name}"
+        made = "text" if page.stamp is None else f"{page.stamp.commit}, {page.stamp.sources}"
+        state = f"stale: {page.why}" if page.why else "up to date"
+        console.print(f"{place:32} {made:36} {state}", soft_wrap=True, markup=False)
+    stale = sum(bool(page.why) for page in listed)
+    console.print(f"{stale} of {len(listed)} pages are stale; the sources of today: {commit()}")
+    return stale
 
 
 def _stem(name: str) -> str:

@@ -15,9 +15,10 @@ import importlib.util
 import json
 import os
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -33,21 +34,21 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from experiments.stamps import HERE, code_version
 from sidelight.blocks import active_client
 from sidelight.exceptions import LostClassWarning
-
-HERE = Path(__file__).resolve().parent
 
 Cell = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a cell: its values, or the error that took their place."""
+    """What became of a cell: its values and CPU seconds, or the error that took their place."""
 
     cell: Cell
     values: dict[str, float]
     error: str | None = None
+    seconds: float = field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True)
@@ -109,25 +110,6 @@ def seed_of(**identity: Any) -> int:
     return int(_digest(identity)[:8], 16)
 
 
-def code_version(folder: Path, paper: str) -> str:
-    """A hash of everything whose change may change a result: our sources and the experiment's."""
-    import numpy
-    import scipy
-    import sklearn
-
-    import sidelight
-
-    digest = hashlib.sha256()
-    package = Path(sidelight.__file__).parent
-    for root in (package, folder / paper):
-        for path in sorted(root.rglob("*.py")):
-            digest.update(str(path.relative_to(root)).encode() + path.read_bytes())
-    digest.update(Path(__file__).read_bytes())
-    for library in (numpy, scipy, sklearn):
-        digest.update(library.__version__.encode())
-    return digest.hexdigest()[:12]
-
-
 def _digest(identity: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
@@ -173,6 +155,7 @@ def _results(jobs: int, calls: list[Any]) -> Iterable[Any]:
 
 def _work(folder: Path, paper: str, store: Path, key: str, cell: Cell) -> tuple[str, Outcome]:
     """Run one cell, here in a worker, and store it at once: a kill loses only what is under way."""
+    start = time.process_time()
     try:
         with warnings.catch_warnings():
             # A class without a cluster costs a cell points: the table says it.
@@ -181,17 +164,19 @@ def _work(folder: Path, paper: str, store: Path, key: str, cell: Cell) -> tuple[
     except Exception as error:
         # Not stored: the next run tries again.
         return key, Outcome(cell, {}, f"{type(error).__name__}: {error}".splitlines()[0])
+    seconds = time.process_time() - start
     path = store / f"{key}.json"
     scratch = path.with_suffix(f".{os.getpid()}.tmp")
-    scratch.write_text(json.dumps({"cell": cell, "values": values}))
+    scratch.write_text(json.dumps({"cell": cell, "values": values, "seconds": seconds}))
     scratch.replace(path)
-    return key, Outcome(cell, values)
+    return key, Outcome(cell, values, None, seconds)
 
 
 def _read(path: Path, cell: Cell) -> Outcome | None:
     if not path.exists():
         return None
-    return Outcome(cell, json.loads(path.read_text())["values"])
+    stored = json.loads(path.read_text())
+    return Outcome(cell, stored["values"], None, stored["seconds"])
 
 
 def _progress(console: Console) -> Progress:

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from experiments import stamps
 from experiments.__main__ import main
-from experiments.runner import HERE, code_version, load, papers, run_cells, seed_of
+from experiments.runner import HERE, load, papers, run_cells, seed_of
+from experiments.stamps import code_version, sources_hash
 from experiments.tables import compare, read_csv, shown, summarise, write_csv
 
 ROOT = HERE.parent
@@ -115,14 +117,25 @@ def test_the_second_run_reads_the_cache_and_tries_failed_cells_again(toy, tmp_pa
     assert calls(toy)[6:] == ["broken 1"]
 
 
-def test_changed_code_is_run_again(toy, tmp_path):
+def test_changed_code_is_run_again_and_changed_comments_are_not(toy, tmp_path):
     before = code_version(toy, "toy")
-    run_toy(toy, tmp_path, "--repeats", "1")
+    first = run_toy(toy, tmp_path, "--repeats", "1")
     path = toy / "toy" / "run.py"
     path.write_text(path.read_text() + "\n# changed\n")
+    assert code_version(toy, "toy") == before
+    assert run_toy(toy, tmp_path, "--repeats", "1") == first
+    assert len(calls(toy)) == 3
+    path.write_text(path.read_text().replace("PAUSE = 0.0", "PAUSE = 0.001"))
+    forget()
     assert code_version(toy, "toy") != before
     run_toy(toy, tmp_path, "--repeats", "1")
     assert len(calls(toy)) == 6
+
+
+def forget() -> None:
+    """A later run is another process, which reads the files anew."""
+    load.cache_clear()
+    stamps.forget()
 
 
 def test_a_killed_run_goes_on_where_it_stopped(tmp_path):
@@ -176,8 +189,9 @@ def test_the_protocol_and_the_command_stand_on_the_page(toy, tmp_path):
     run_toy(toy, tmp_path, "--repeats", "1")
     page = (tmp_path / "toy" / "tables.md").read_text()
     assert "- two draws" in page
+    assert "- Budget: 3 of 16 cells, 0.0 CPU minutes; 1 draw per setting at most." in page
     assert "--paper toy --jobs 1 --repeats 1" in page
-    assert code_version(toy, "toy") in page
+    assert f"sources {sources_hash(toy, 'toy')})" in page
 
 
 def outcomes_of(*values: float) -> list:
