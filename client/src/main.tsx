@@ -24,6 +24,14 @@ const SCREENS = [
   { name: "export", title: "Export", may: mayLook, show: Export },
 ];
 
+const WORKING: Record<string, string> = {
+  fit: "Fitting",
+  layout: "Computing the map",
+  report: "Writing a report",
+  judge: "Holding out",
+  compare: "Comparing models",
+};
+
 function Header() {
   const place = useComputed(() => placeOf(here.value)).value;
   const running = jobs.value.filter((job) => job.state === "running");
@@ -53,7 +61,7 @@ function Header() {
       <span class="spacer" />
       {running[0] && (
         <span class="working">
-          {running[0].kind === "fit" ? "Fitting" : running[0].kind === "layout" ? "Computing the map" : "Working"}{" "}
+          {WORKING[running[0].kind] ?? "Working"}{" "}
           {running[0].progress > 0 ? `${Math.round(100 * running[0].progress)} %` : "…"}
         </span>
       )}

@@ -3,10 +3,10 @@ export const count = (n: number): string => n.toLocaleString("en");
 export const plural = (n: number, one: string, many = `${one}s`): string => `${count(n)} ${n === 1 ? one : many}`;
 export const percent = (share: number, digits = 0): string => `${(100 * share).toFixed(digits)} %`;
 
-/** An interval of shares: "2 to 6 %". */
+/** An interval of shares, given as estimate, lower and upper end: "2 to 6 %". */
 export function between(interval: number[] | null | undefined): string {
-  if (!interval || interval.length < 2) return "not known yet";
-  const [low, high] = [interval[0]!, interval.at(-1)!].map((v) => (100 * v).toFixed(v < 0.1 ? 1 : 0));
+  if (!interval || interval.length < 3) return "not known yet";
+  const [low, high] = [interval[1]!, interval[2]!].map((v) => (100 * v).toFixed(v < 0.1 ? 1 : 0));
   return low === high ? `${low} %` : `${low} to ${high} %`;
 }
 
@@ -24,6 +24,19 @@ export function cellText(value: unknown): string {
   if (typeof value === "number") return Number.isInteger(value) ? count(value) : String(Number(value.toPrecision(5)));
   return String(value);
 }
+
+/** A share and its standard error: "91 ± 3 %". */
+export function withError(share: number, error: number | null | undefined): string {
+  return error === null || error === undefined ? percent(share) : `${(100 * share).toFixed(0)} ± ${(100 * error).toFixed(0)} %`;
+}
+
+export const JOB_WORDS: Record<string, string> = {
+  fit: "A fit",
+  layout: "The map",
+  report: "A report",
+  judge: "Held-out scores",
+  compare: "The comparison of models",
+};
 
 export const KIND_WORDS: Record<string, string> = {
   must: "same",

@@ -7,8 +7,9 @@ import { readPoints } from "../src/mapdata";
 import { PointIndex, pointSize, thinned } from "../src/mapview";
 import { placeOf } from "../src/router";
 import { guess, preparing } from "../src/screens/Import";
+import { accuracyWords } from "../src/screens/People";
 import { pointsOf, stepWords, unpack, withStep } from "../src/selection";
-import { ago, between, cellText } from "../src/words";
+import { ago, between, cellText, withError } from "../src/words";
 
 const pressed = (key: string, more = {}) => ({ key, ctrlKey: false, metaKey: false, altKey: false, ...more });
 
@@ -157,12 +158,19 @@ describe("imports", () => {
 
 describe("words", () => {
   it("are short and plain", () => {
-    expect(between([0.021, 0.058])).toBe("2.1 to 5.8 %");
+    expect(between([0.04, 0.021, 0.058])).toBe("2.1 to 5.8 %");
     expect(between(null)).toBe("not known yet");
+    expect([withError(0.912, 0.034), withError(1, null)]).toEqual(["91 ± 3 %", "100 %"]);
     expect(ago(1000, 1000 + 7200)).toBe("2 hours ago");
     expect([cellText(null), cellText(0.123456789), cellText(1234)]).toEqual(["–", "0.12346", "1,234"]);
     expect(inWords("your role may not.")).toBe("Your role may not.");
     expect(inWords([{ loc: ["body", "name"], msg: "too long" }])).toBe("name: too long");
+  });
+
+  it("give an accuracy with its interval, where there is one", () => {
+    expect(accuracyWords({ accuracy: 0.93, accuracy_interval: [0.861, 0.979] })).toBe("93 % (86 to 98)");
+    expect(accuracyWords({ accuracy: 0.93, accuracy_interval: null })).toBe("93 %");
+    expect(accuracyWords({ accuracy: null, accuracy_interval: null })).toBe("not known yet");
   });
 
   it("of addresses name screens", () => {

@@ -11,6 +11,7 @@ import pytest
 from sidelight import SideInformation
 from sidelight.exceptions import SidelightError
 from sidelight.web._export import import_project
+from sidelight.web._pool import told
 from sidelight.web._work import run_job
 
 
@@ -20,7 +21,7 @@ def fit(bench, project, **body):
     job = bench.store.jobs.claim("test")
     assert job.id == number
     made = run_job(bench.store, bench.folder, job._asdict(), lambda progress, message: None)
-    bench.store.jobs.end(number, "done", message=", ".join(f"{k} {v}" for k, v in made.items()))
+    bench.store.jobs.end(number, "done", message=told(made))
     return made["run"]
 
 
@@ -169,12 +170,88 @@ def test_the_verdict_of_a_run_is_about_the_statements_of_the_log(owner, project,
     assert owner.get(f"projects/{project}/doubtful")[0]["event"] == wrong
 
 
+def work(bench, project, kind, **body):
+    """What a worker does with a job, in this process."""
+    number = bench.start_job(project, kind, body, None)
+    job = bench.store.jobs.claim("test")
+    assert job.id == number
+    progress = []
+    made = run_job(bench.store, bench.folder, job._asdict(), lambda *step: progress.append(step))
+    bench.store.jobs.end(number, "done", message=told(made))
+    return progress
+
+
+def test_models_are_compared_by_statements_held_back(owner, project, bench):
+    at = f"projects/{project}"
+    assert owner.get(f"{at}/models-compared") is None
+    owner.post(f"{at}/say", {"kind": "label", "rows": list(range(0, 24, 2)), "class": "b"})
+    owner.post(f"{at}/say", {"kind": "label", "rows": list(range(1, 24, 2)), "class": "c"})
+    progress = work(bench, project, "compare", models=["PCKMeans", "KMeans"], n_clusters=2)
+    assert progress[-1][0] == 1.0
+    found = owner.get(f"{at}/models-compared")
+    assert {row["model"]: row["ours"] for row in found["rows"]} == {
+        "PCKMeans": True,
+        "KMeans": False,
+    }
+    assert found["n_statements"] == 24
+    assert found["at_event"] == bench.store.last_event(project)
+    assert found["rows"][found["choice"]]["remark"] == "chosen"
+    assert all(row["standard_error"] >= 0 for row in found["rows"])
+    from sidelight.select import compare
+
+    expected = compare(
+        np.asarray(bench.rows(project).X),
+        side=bench.store.side(project),
+        models=["PCKMeans", "KMeans"],
+        n_clusters=2,
+        random_state=0,
+    )
+    assert [row["score"] for row in found["rows"]] == [row.score for row in expected.rows]
+    assert found["reason"] == expected.reason
+
+
+def test_with_enough_audits_models_are_judged_by_these_alone(owner, project, bench):
+    at = f"projects/{project}"
+    for k in range(0, 30, 2):  # wrong, and not asked at random
+        owner.post(f"{at}/say", {"kind": "must", "rows": [k, k + 1]})
+    answers = []
+    for question in owner.ask(project, 40):
+        first, second = (row["row"] for row in question["rows"])
+        value = "must" if (first - second) % 2 == 0 else "cannot"
+        answers.append({"question": question["id"], "value": value})
+    owner.answer(project, answers)
+    assert bench.store.audits(project) == {answer["question"] for answer in answers}
+    work(bench, project, "compare", models=["KMeans"], n_clusters=2)
+    (row,) = owner.get(f"{at}/models-compared")["rows"]
+    assert row["score"] == 1.0
+
+
+def test_a_run_that_was_made_without_held_out_scores_gets_them_later(owner, project, bench):
+    at = f"projects/{project}"
+    owner.post(f"{at}/say", {"kind": "label", "rows": list(range(0, 20, 2)), "class": "b"})
+    run = fit(bench, project, model="ConstrainedKMeans")
+    with pytest.raises(SidelightError, match="too few to hold some back"):
+        work(bench, project, "judge", run=run)
+    bench.store.jobs.end(bench.store.jobs.all(project)[0].id, "failed")
+    owner.post(f"{at}/say", {"kind": "label", "rows": list(range(1, 20, 2)), "class": "c"})
+    run = fit(bench, project, model="ConstrainedKMeans", automatic=True)
+    assert owner.get(f"{at}/runs")[-1]["scores"]["held_out_scores"] is None
+    work(bench, project, "judge", run=run)
+    scores = owner.get(f"{at}/runs")[-1]["scores"]
+    assert scores["held_out_scores"]["n_statements"] == 20
+    assert scores["held_out_scores"]["share_right"] == 1.0
+    assert "20 statements held back" in scores["held_out"]
+    assert scores["clusters"]  # nothing else was lost
+
+
 def test_what_can_be_refused_is_refused_before_a_job_starts(owner, project):
     for body, message in [
         ({"kind": "fit", "model": "KMeens"}, "unknown model 'KMeens'"),
         ({"kind": "fit", "parameters": {"colour": 1}}, "no parameter 'colour'"),
         ({"kind": "layout", "method": "magic"}, "unknown map 'magic'"),
         ({"kind": "report", "run": 99}, "no run 99"),
+        ({"kind": "judge"}, "about a run"),
+        ({"kind": "compare"}, "answer some questions first"),
     ]:
         with pytest.raises(SidelightError, match=message):
             owner.post(f"projects/{project}/jobs", body)

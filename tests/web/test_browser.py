@@ -70,13 +70,18 @@ def served(tmp_path_factory):
 
 
 def fit(bench, project, **body):
-    """What a worker does, in this process."""
+    bench.start_job(project, "fit", {"model": "PCKMeans", **body}, None)
+    work(bench)
+
+
+def work(bench):
+    """What a worker does with the next job, in this process."""
+    from sidelight.web._pool import told
     from sidelight.web._work import run_job
 
-    number = bench.start_job(project, "fit", {"model": "PCKMeans", **body}, None)
     job = bench.store.jobs.claim("test")
     made = run_job(bench.store, bench.folder, job._asdict(), lambda progress, message: None)
-    bench.store.jobs.end(number, "done", message=f"run {made['run']}")
+    bench.store.jobs.end(job.id, "done", message=told(made))
 
 
 def answer_shown(page):
@@ -350,6 +355,71 @@ def test_doubtful_statements_are_resolved_one_at_a_time(served, new_page):
     page.click(f"tr.away:has-text('{first}') button")
     page.wait_for_selector(f"tr.away:has-text('{first}')", state="detached")
     assert sum(bench.store.count_statements(project).values()) == before
+
+
+def test_models_are_compared_and_runs_are_measured(served, new_page):
+    bench, project = served.bench, served.project
+    page = served.login(new_page(), served.owner)
+    truth = {"Barolo": range(4, 40, 4), "Grignolino": range(66, 100, 4)}
+    said = [
+        bench.say(project, served.owner, kind="label", rows=list(rows), class_=name)
+        for name, rows in truth.items()
+    ]
+    fit(bench, project, n_clusters=2, automatic=True)
+    page.goto(f"{served.url}/p/{project}/runs")
+    page.wait_for_selector("text=No models were compared yet")
+    page.fill("section[aria-label='Which model'] input", "3")
+    page.click("button:has-text('Compare models')")
+    page.wait_for_selector("button:has-text('Comparing')")
+    queued = bench.store.jobs.all(project, states=("queued",))
+    assert [job.body["n_clusters"] for job in queued] == [3]
+    bench.store.jobs.end(queued[0].id, "cancelled")
+    few = {"models": ["PCKMeans", "SeededKMeans", "KMeans"], "n_clusters": 3}
+    bench.start_job(project, "compare", few, None)
+    work(bench)
+    page.wait_for_selector(".models tbody tr")
+    rows = page.locator(".models tbody tr").all_inner_texts()
+    assert len(rows) == 3
+    assert all(re.search(r"0\.\d{3} ± 0\.\d{3}|1\.000", row) for row in rows)
+    assert page.locator(".models .badge", has_text="chosen").count() == 1
+    picture(page, "runs", full_page=True)
+    page.locator(".models button").first.click()  # only our own models can be fitted here
+    page.wait_for_selector("text=waits for a worker")
+    (job,) = bench.store.jobs.all(project, states=("queued",))
+    assert job.body["model"] in ("PCKMeans", "SeededKMeans")
+    bench.store.jobs.end(job.id, "cancelled")
+    page.locator("tbody tr", has_text="by itself").locator("button:has-text('Measure')").click()
+    page.wait_for_selector("button:has-text('Measure')[disabled]")
+    work(bench)
+    page.wait_for_selector("tr:has-text('by itself') >> text=/of \\d+, chance/")
+    for event in said:
+        bench.retract(project, served.owner, event=event.id)
+    assert page.problems == []
+
+
+def test_people_show_agreement_and_are_asked_what_the_owner_says(served, new_page):
+    bench, project = served.bench, served.project
+    cat = bench.store.people.add("cat", "annotator")
+    bench.say(project, cat, kind="label", rows=[0, 2, 60], class_="Barolo")
+    page = served.login(new_page(), served.owner)
+    page.goto(f"{served.url}/p/{project}/people")
+    row = page.locator("tr", has_text="ann and cat")
+    row.wait_for()
+    assert row.locator("td").all_inner_texts() == ["3", "2 (67 %)"]
+    for chooser, value in (
+        ("[aria-label='Questions for cat']", "label"),
+        ("label:has-text('second person') select", "0.1"),
+    ):
+        with page.expect_response("**/asking"):
+            page.select_option(chooser, value)
+    page.reload()
+    page.wait_for_selector("tr:has-text('ann and cat')")
+    assert page.input_value("[aria-label='Questions for cat']") == "label"
+    assert page.input_value("label:has-text('second person') select") == "0.1"
+    assert bench.asking_rules(project) == {"kinds": {str(cat.id): ["label"]}, "second": 0.1}
+    picture(page, "people")
+    bench.change_asking(project, kinds=None, second=0.0)
+    assert page.problems == []
 
 
 @pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed; 'make client' does it")

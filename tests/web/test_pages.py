@@ -75,10 +75,11 @@ def test_fits_maps_reports_and_comparisons_need_no_script(app, bench, project):
         return page
 
     assert start(kind="fit", model="ConstrainedKMeans", n_clusters="2").status_code == 200
-    assert "Compare" not in http.get(f"/plain/{project}/runs").text
+    assert "Compare run" not in http.get(f"/plain/{project}/runs").text
     start(kind="fit", model="ConstrainedKMeans", n_clusters="3")
     start(kind="layout", method="pca")
     start(kind="report", run=1)
+    assert start(kind="report").status_code == 422
     page = http.get(f"/plain/{project}/runs").text
     assert "<script" not in page
     assert 'export/report.html?run=1">Report' in page

@@ -14,85 +14,206 @@ const ROLES: [string, string][] = [
   ["owner", "may do everything"],
 ];
 
+const KINDS: [string, string][] = [
+  ["pair,label", "pairs and classes"],
+  ["pair", "only pairs"],
+  ["label", "only classes"],
+];
+const SECOND = [0, 0.05, 0.1, 0.2, 0.5];
+
 export function People() {
-  const list = useSignal<Person[] | null>(null);
+  const found = useSignal<Schema["PeopleShape"] | null>(null);
+  const at = `projects/${project.value!.id}`;
   const load = () =>
     attempt(async () => {
-      list.value = await get<Person[]>(`projects/${project.value!.id}/people`);
+      found.value = await get<Schema["PeopleShape"]>(`${at}/people`);
     });
   useEffect(() => void load(), [lastEvent.value]);
   const change = (person: Person, what: object) => void attempt(() => send("PATCH", `people/${person.id}`, what)).then(load);
+  const ask = (what: Schema["Asking"]) =>
+    void attempt(async () => {
+      found.value = await send<Schema["PeopleShape"]>("PATCH", `${at}/asking`, what);
+    });
   return (
     <div class="page">
       <div class="head">
         <h1>People</h1>
       </div>
       {isOwner() && <Invite />}
-      {list.value === null ? (
+      {found.value === null ? (
         <Loading what="Looking for people" />
       ) : (
-        <div class="panel scroll" tabIndex={0} role="region" aria-label="People">
+        <>
+          <Everybody list={found.value.people} change={change} ask={ask} />
+          <Agreement of={found.value} ask={ask} />
+        </>
+      )}
+    </div>
+  );
+}
+
+type Changes = { change: (person: Person, what: object) => void; ask: (what: Schema["Asking"]) => void };
+
+function Everybody({ list, change, ask }: { list: Person[] } & Changes) {
+  return (
+    <div class="panel">
+      <div class="scroll" tabIndex={0} role="region" aria-label="People">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Name</th>
+              <th scope="col">Role</th>
+              <th scope="col">Is asked about</th>
+              <th scope="col" class="number">
+                Statements
+              </th>
+              <th scope="col" class="number">
+                Seconds
+              </th>
+              <th scope="col" class="number">
+                Can't tell
+              </th>
+              <th scope="col" class="number">
+                Accuracy
+              </th>
+              {isOwner() && (
+                <th scope="col">
+                  <span class="hidden">Actions</span>
+                </th>
+              )}
+            </tr>
+          </thead>
+          <tbody>
+            {list.map((one) => (
+              <PersonRow key={one.id} one={one} change={change} ask={ask} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <p class="muted">
+        Seconds are the median of an answer. Accuracy is estimated from how well somebody's answers fit the data and the answers of others; in brackets
+        the interval that holds it in nine of ten cases.
+      </p>
+    </div>
+  );
+}
+
+function PersonRow({ one, change, ask }: { one: Person } & Changes) {
+  const kinds = one.kinds.join();
+  const answers = one.role !== "viewer";
+  return (
+    <tr class={one.disabled ? "away" : ""}>
+      <th scope="row">
+        <Text>{one.name}</Text>
+        {one.id === me.value?.id && <span class="muted"> (you)</span>}
+      </th>
+      <td>
+        {isOwner() ? (
+          <select aria-label={`Role of ${one.name}`} value={one.role} onChange={(e) => change(one, { role: e.currentTarget.value })}>
+            {ROLES.map(([role]) => (
+              <option key={role}>{role}</option>
+            ))}
+          </select>
+        ) : (
+          one.role
+        )}
+      </td>
+      <td>
+        {!answers ? (
+          "–"
+        ) : isOwner() ? (
+          <select
+            aria-label={`Questions for ${one.name}`}
+            value={kinds}
+            onChange={(e) => ask({ kinds: { [one.id]: e.currentTarget.value.split(",") as ("pair" | "label")[] } })}
+          >
+            {KINDS.map(([value, words]) => (
+              <option key={value} value={value}>
+                {words}
+              </option>
+            ))}
+          </select>
+        ) : (
+          KINDS.find(([value]) => value === kinds)?.[1]
+        )}
+      </td>
+      <td class="number">{count(one.n_statements)}</td>
+      <td class="number">{one.median_seconds === null ? "–" : one.median_seconds.toFixed(1)}</td>
+      <td class="number">{one.n_statements ? percent(one.cannot_tell) : "–"}</td>
+      <td class="number">{accuracyWords(one)}</td>
+      {isOwner() && (
+        <td>
+          <button class="link" onClick={() => change(one, { disabled: !one.disabled })}>
+            {one.disabled ? "Let in" : "Shut out"}
+            <span class="hidden"> {one.name}</span>
+          </button>
+        </td>
+      )}
+    </tr>
+  );
+}
+
+/** An estimate and its interval: "93 % (86 to 98)". */
+export function accuracyWords(one: Pick<Person, "accuracy" | "accuracy_interval">): string {
+  if (one.accuracy === null) return "not known yet";
+  const ends = one.accuracy_interval?.map((end) => (100 * end).toFixed(0));
+  return ends ? `${percent(one.accuracy)} (${ends.join(" to ")})` : percent(one.accuracy);
+}
+
+/** Who agrees with whom; and how many questions two people get, so that it can be known. */
+function Agreement({ of, ask }: { of: Schema["PeopleShape"]; ask: (what: Schema["Asking"]) => void }) {
+  return (
+    <section class="panel" aria-label="Agreement">
+      <h2>Do they agree?</h2>
+      {of.agreement.length === 0 ? (
+        <p>No two people have answered the same question yet.</p>
+      ) : (
+        <div class="scroll" tabIndex={0} role="region" aria-label="Agreement of every two people">
           <table>
             <thead>
               <tr>
-                <th scope="col">Name</th>
-                <th scope="col">Role</th>
+                <th scope="col">Two people</th>
                 <th scope="col" class="number">
-                  Statements
+                  Answered by both
                 </th>
                 <th scope="col" class="number">
-                  Seconds (median)
+                  The same answer
                 </th>
-                <th scope="col" class="number">
-                  Can't tell
-                </th>
-                <th scope="col" class="number">
-                  Accuracy, estimated
-                </th>
-                {isOwner() && (
-                  <th scope="col">
-                    <span class="hidden">Actions</span>
-                  </th>
-                )}
               </tr>
             </thead>
             <tbody>
-              {list.value.map((one) => (
-                <tr key={one.id} class={one.disabled ? "away" : ""}>
+              {of.agreement.map((one) => (
+                <tr key={`${one.first} ${one.second}`}>
                   <th scope="row">
-                    <Text>{one.name}</Text>
-                    {one.id === me.value?.id && <span class="muted"> (you)</span>}
+                    <Text>{String(one.first)}</Text> and <Text>{String(one.second)}</Text>
                   </th>
-                  <td>
-                    {isOwner() ? (
-                      <select aria-label={`Role of ${one.name}`} value={one.role} onChange={(e) => change(one, { role: e.currentTarget.value })}>
-                        {ROLES.map(([role]) => (
-                          <option key={role}>{role}</option>
-                        ))}
-                      </select>
-                    ) : (
-                      one.role
-                    )}
+                  <td class="number">{count(one.n)}</td>
+                  <td class="number">
+                    {count(one.n_same)} ({percent(one.n_same / one.n)})
                   </td>
-                  <td class="number">{count(one.n_statements)}</td>
-                  <td class="number">{one.median_seconds === null ? "–" : one.median_seconds.toFixed(1)}</td>
-                  <td class="number">{one.n_statements ? percent(one.cannot_tell) : "–"}</td>
-                  <td class="number">{one.accuracy === null ? "not known yet" : percent(one.accuracy)}</td>
-                  {isOwner() && (
-                    <td>
-                      <button class="link" onClick={() => change(one, { disabled: !one.disabled })}>
-                        {one.disabled ? "Let in" : "Shut out"}
-                        <span class="hidden"> {one.name}</span>
-                      </button>
-                    </td>
-                  )}
                 </tr>
               ))}
             </tbody>
           </table>
         </div>
       )}
-    </div>
+      {isOwner() ? (
+        <p>
+          <label>
+            Questions that a second person gets too, without knowing it:{" "}
+            <select value={String(of.second)} onChange={(e) => ask({ second: Number(e.currentTarget.value) })}>
+              {SECOND.map((share) => (
+                <option key={share} value={String(share)}>
+                  {share ? percent(share) : "none"}
+                </option>
+              ))}
+            </select>
+          </label>
+        </p>
+      ) : (
+        <p class="muted">{of.second ? `${percent(of.second)} of the questions are asked of two people.` : "No question is asked of two people on purpose."}</p>
+      )}
+    </section>
   );
 }
 

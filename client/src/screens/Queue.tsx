@@ -70,7 +70,10 @@ function Asking({ queue }: { queue: Queue }) {
     }
   };
   useEffect(() => listen(ACTIONS, act), [queue]);
-  useEffect(() => void refresh(queue), [lastEvent.value]);
+  useEffect(() => {
+    void refresh(queue);
+    if (queue.state.value === "empty") void queue.fill(); // what others say opens new questions
+  }, [lastEvent.value]);
 
   return (
     <div class="queue">

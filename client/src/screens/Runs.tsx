@@ -7,7 +7,7 @@ import { Empty, Loading, Problem, Text } from "../parts";
 import { here, placeOf, setQuery } from "../router";
 import { clustersOf } from "../mapdata";
 import { attempt, jobs as told, lastRun, mayEdit, project } from "../session";
-import { ago, count, plural } from "../words";
+import { ago, count, JOB_WORDS, percent, plural, withError } from "../words";
 import { runName } from "./Map";
 
 export function Runs() {
@@ -33,9 +33,15 @@ export function Runs() {
           <p>The first fit starts by itself after ten answers, or thirty seconds after the last one.</p>
         </Empty>
       ) : (
-        <Table runs={[...runs.value].reverse()} pin={(run) => void attempt(() => post(`${at}/runs/${run.id}/pin`)).then(load)} />
+        <Table
+          runs={[...runs.value].reverse()}
+          jobs={jobs.value}
+          pin={(run) => void attempt(() => post(`${at}/runs/${run.id}/pin`)).then(load)}
+          judge={(run) => void attempt(() => post(`${at}/jobs`, { kind: "judge", run: run.id })).then(load)}
+        />
       )}
       {runs.value.length > 1 && <Compare runs={runs.value} />}
+      <Models jobs={jobs.value} load={load} />
     </div>
   );
 }
@@ -92,7 +98,7 @@ function Jobs({ jobs, load }: { jobs: Job[]; load: () => void }) {
     <div aria-live="polite">
       {live.map((job) => (
         <div class="panel row" key={job.id}>
-          <strong>{job.kind}</strong>
+          <strong>{JOB_WORDS[job.kind] ?? job.kind}</strong>
           <span class="muted">{job.state === "queued" ? "waits for a worker" : job.message || "has begun"}</span>
           <div class="progress" role="progressbar" aria-label={`Job ${job.id}`} aria-valuenow={Math.round(100 * job.progress)} aria-valuemin={0} aria-valuemax={100}>
             <div style={{ width: `${100 * job.progress}%` }} />
@@ -100,12 +106,15 @@ function Jobs({ jobs, load }: { jobs: Job[]; load: () => void }) {
           {mayEdit() && <button onClick={() => cancel(job)}>Stop</button>}
         </div>
       ))}
-      {failed?.error && <Problem text={`The last ${failed.kind} failed: ${failed.error.trim().split("\n").at(-1)}`} />}
+      {failed?.error && <Problem text={`${JOB_WORDS[failed.kind] ?? failed.kind} failed: ${failed.error.trim().split("\n").at(-1)}`} />}
     </div>
   );
 }
 
-function Table({ runs, pin }: { runs: Run[]; pin: (run: Run) => void }) {
+type TableProps = { runs: Run[]; jobs: Job[]; pin: (run: Run) => void; judge: (run: Run) => void };
+
+function Table({ runs, jobs, pin, judge }: TableProps) {
+  const busy = jobs.some((job) => job.kind === "judge" && ["queued", "running"].includes(job.state));
   return (
     <div class="panel scroll" tabIndex={0} role="region" aria-label="Runs">
       <table>
@@ -150,7 +159,16 @@ function Table({ runs, pin }: { runs: Run[]; pin: (run: Run) => void }) {
               </td>
               <td>{plural(Number(run.scores.n_statements ?? 0), "statement")}</td>
               <td>{count(Number(run.scores.n_broken ?? 0))}</td>
-              <td>{String(run.scores.held_out ?? "not measured")}</td>
+              <td>
+                <HeldOut run={run} />
+                {!run.scores.held_out && mayEdit() && (
+                  <div>
+                    <button class="link" disabled={busy} onClick={() => judge(run)}>
+                      Measure<span class="hidden"> run {run.id}</span>
+                    </button>
+                  </div>
+                )}
+              </td>
               <td>{ago(run.created)}</td>
               <td>
                 {run.pinned ? (
@@ -171,9 +189,151 @@ function Table({ runs, pin }: { runs: Run[]; pin: (run: Run) => void }) {
   );
 }
 
+/** How well statements that were held back are kept: a share with its error, and what chance gives. */
+function HeldOut({ run }: { run: Run }) {
+  const found = run.scores.held_out_scores as Figures | null | undefined;
+  if (!found) return <span class="muted">{String(run.scores.held_out ?? "not measured")}</span>;
+  return (
+    <span title={String(run.scores.held_out)}>
+      <strong>{withError(found.share_right, found.standard_error)}</strong>
+      <span class="muted">
+        {" "}
+        of {count(found.n_statements)}, chance {percent(found.chance)}
+      </span>
+    </span>
+  );
+}
+
+type Figures = { n_statements: number; share_right: number; standard_error: number | null; chance: number };
+
 function parameters(run: Run): string {
   const told = Object.entries(run.parameters).filter(([, value]) => value !== null);
   return told.length ? `, ${told.map(([name, value]) => `${name} ${JSON.stringify(value)}`).join(", ")}` : "";
+}
+
+/** Models beside each other by statements held back, with standard errors. */
+function Models({ jobs, load }: { jobs: Job[]; load: () => void }) {
+  const found = useSignal<Schema["ModelsCompared"] | null>(null);
+  const minutes = useSignal("5");
+  const k = useSignal("");
+  const at = `projects/${project.value!.id}`;
+  const mine = jobs.filter((job) => job.kind === "compare");
+  const busy = mine.some((job) => ["queued", "running"].includes(job.state));
+  const done = mine.filter((job) => job.state === "done").length;
+  useEffect(
+    () =>
+      void attempt(async () => {
+        found.value = await get<Schema["ModelsCompared"] | null>(`${at}/models-compared`);
+      }),
+    [done],
+  );
+  const start = (event: Event) => {
+    event.preventDefault();
+    const body = { kind: "compare", n_clusters: k.value ? Number(k.value) : null, time_limit: 60 * Number(minutes.value) };
+    void attempt(() => post(`${at}/jobs`, body)).then(load);
+  };
+  const fit = (row: Schema["ComparedModel"]) =>
+    void attempt(() => post(`${at}/jobs`, { kind: "fit", model: row.model, n_clusters: row.n_clusters })).then(load);
+  return (
+    <section class="panel" aria-label="Which model">
+      <h2>Which model?</h2>
+      <p class="muted">Each model is fitted without a part of what people said, and judged by that part.</p>
+      {mayEdit() && (
+        <form class="row" onSubmit={start} aria-label="Compare models">
+          <label>
+            Clusters <input size={12} inputMode="numeric" pattern="[0-9]*" placeholder="found" value={k.value} onInput={(e) => (k.value = e.currentTarget.value)} />
+          </label>
+          <label>
+            Minutes at most{" "}
+            <select value={minutes.value} onChange={(e) => (minutes.value = e.currentTarget.value)}>
+              {["1", "5", "15", "60"].map((one) => (
+                <option key={one}>{one}</option>
+              ))}
+            </select>
+          </label>
+          <button type="submit" disabled={busy}>
+            {busy ? "Comparing …" : "Compare models"}
+          </button>
+        </form>
+      )}
+      {found.value ? <ModelTable of={found.value} fit={fit} /> : <p>No models were compared yet.</p>}
+    </section>
+  );
+}
+
+function ModelTable({ of, fit }: { of: Schema["ModelsCompared"]; fit: (row: Schema["ComparedModel"]) => void }) {
+  const judged = of.rows.filter((row) => row.score !== null);
+  const failed = of.rows.filter((row) => row.score === null && row.remark.startsWith("failed"));
+  return (
+    <>
+      <p>
+        {of.reason} {of.estimate}
+      </p>
+      {of.notes.map((note) => (
+        <p class="muted" key={note}>
+          {note}
+        </p>
+      ))}
+      <div class="scroll" tabIndex={0} role="region" aria-label="Models by statements held back">
+        <table class="models">
+          <thead>
+            <tr>
+              <th scope="col">Model</th>
+              <th scope="col" class="number">
+                Clusters
+              </th>
+              <th scope="col" class="number">
+                Score ± standard error
+              </th>
+              <th scope="col" class="number">
+                Seconds
+              </th>
+              <th scope="col">Remark</th>
+              <th scope="col">
+                <span class="hidden">Actions</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {judged.map((row, k) => (
+              <tr key={k}>
+                <th scope="row">{row.model}</th>
+                <td class="number">{row.n_clusters ?? "–"}</td>
+                <td class="number">
+                  {row.score!.toFixed(3)}
+                  {row.standard_error !== null && ` ± ${row.standard_error.toFixed(3)}`}
+                </td>
+                <td class="number">{row.seconds.toFixed(1)}</td>
+                <td>{of.rows[of.choice] === row ? <span class="badge good">chosen</span> : row.remark}</td>
+                <td>
+                  {row.ours && mayEdit() && (
+                    <button class="link" onClick={() => fit(row)}>
+                      Fit it
+                      <span class="hidden">
+                        : {row.model}, {row.n_clusters} clusters
+                      </span>
+                    </button>
+                  )}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {failed.length > 0 && (
+        <details>
+          <summary>{plural(failed.length, "model")} could not be judged</summary>
+          <ul>
+            {failed.map((row, k) => (
+              <li key={k}>
+                {row.model}: {row.remark}
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </>
+  );
 }
 
 /** Two runs: the table of where rows went, and how many moved. */

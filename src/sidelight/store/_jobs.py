@@ -124,14 +124,21 @@ class Jobs:
         return None if row is None else _as_job(row)
 
     def all(
-        self, project: int | None = None, *, states: tuple[str, ...] = (), limit: int = 100
+        self,
+        project: int | None = None,
+        *,
+        states: tuple[str, ...] = (),
+        kind: str | None = None,
+        limit: int = 100,
     ) -> list[Job]:
-        """The latest jobs, newest first."""
+        """The latest jobs, newest first; of some states, of one kind."""
         query = sa.select(t.job).order_by(t.job.c.id.desc()).limit(limit)
         if project is not None:
             query = query.where(t.job.c.project == project)
         if states:
             query = query.where(t.job.c.state.in_(states))
+        if kind is not None:
+            query = query.where(t.job.c.kind == kind)
         with reading(self._engine) as c:
             return [_as_job(row) for row in c.execute(query)]
 

@@ -443,6 +443,14 @@ class Store:
             row = c.execute(query).one_or_none()
         return None if row is None else _as_question(row)
 
+    def audits(self, project: int) -> set[str]:
+        """The questions that were drawn at random, and so measure the result."""
+        query = sa.select(t.question.c.id).where(
+            t.question.c.project == project, t.question.c.audit == 1
+        )
+        with reading(self._engine) as c:
+            return set(c.execute(query).scalars())
+
     def set_question_state(self, project: int, questions: Sequence[str], state: str) -> None:
         """Open questions become answered, withdrawn or expired."""
         if questions:
@@ -518,6 +526,12 @@ class Store:
         if row is None:
             raise SidelightError(f"project {project} has no run {number}.")
         return _as_run(row)
+
+    def add_scores(self, project: int, number: int, scores: Mapping[str, Any]) -> None:
+        """Add what was measured of a run after it was made."""
+        found = {**self.run(project, number)["scores"], **scores}
+        with self._engine.begin() as c:
+            c.execute(sa.update(t.run).where(t.run.c.id == number).values(scores_json=_dump(found)))
 
     def pin(self, project: int, number: int) -> None:
         """Make one run the answer of the project, and no other."""

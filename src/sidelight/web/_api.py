@@ -381,7 +381,8 @@ def progress(bench: TheBench, person: Answerer, project: int) -> dict[str, Any]:
     mine = person.name if person.role == "annotator" else None
     counts = bench.store.count_statements(project, annotator=mine)
     state = bench.asking.state(project)
-    return {"counts": counts, **{k: v for k, v in state.items() if k != "labels"}}
+    aside = ("labels", "accuracies")  # for those who look
+    return {"counts": counts, **{k: v for k, v in state.items() if k not in aside}}
 
 
 # Jobs and runs
@@ -407,10 +408,8 @@ def _job(job: Job) -> dict[str, Any]:
 
 @api.post("/projects/{project}/jobs", response_model=s.JobShape, status_code=202)
 def start_job(bench: TheBench, person: Editor, project: int, new: s.NewJob) -> Any:
-    """Start a fit, a map or a report."""
+    """Start a fit, a map, a report, the held-out scores of a run, or a comparison of models."""
     body = new.model_dump(exclude={"kind"}, exclude_none=True)
-    if new.kind == "report" and new.run is None:
-        raise HTTPException(422, "a report is about a run; name it.")
     number = bench.start_job(project, new.kind, body, person)
     job = bench.store.jobs.get(number)
     assert job is not None
@@ -468,6 +467,12 @@ def compare(
     return bench.compare(project, first, second)
 
 
+@api.get("/projects/{project}/models-compared", response_model=s.ModelsCompared | None)
+def models_compared(bench: TheBench, person: Looker, project: int) -> Any:
+    """The latest comparison of models by statements held back; null before the first."""
+    return bench.models_compared(project)
+
+
 @api.get("/projects/{project}/stream")
 async def events_stream(
     request: Request, bench: TheBench, person: Anyone, project: int
@@ -482,9 +487,16 @@ async def events_stream(
 # People
 
 
-@api.get("/projects/{project}/people", response_model=list[s.PersonShape])
+@api.get("/projects/{project}/people", response_model=s.PeopleShape)
 def people(bench: TheBench, person: Looker, project: int) -> Any:
-    """Everybody, and what they did in this project."""
+    """Everybody, what they did in this project, how far they agree, and who is asked what."""
+    return bench.people(project)
+
+
+@api.patch("/projects/{project}/asking", response_model=s.PeopleShape)
+def change_asking(bench: TheBench, person: Owner, project: int, what: s.Asking) -> Any:
+    """Change who gets which kinds of questions, and how many a second person gets too."""
+    bench.change_asking(project, kinds=what.kinds, second=what.second)
     return bench.people(project)
 
 

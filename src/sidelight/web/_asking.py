@@ -113,6 +113,9 @@ def describe(asker: Any, n: int) -> dict[str, Any]:
         "n_clusters": int(asker.n_clusters),
         "undecided": int(np.sum(asker.undecided)),
         "stopping": _plain(stopping),
+        "accuracies": {
+            name: _interval(found) for name, found in asker.accuracies.items() if name is not None
+        },
         "labels": np.asarray(asker.labels, dtype=np.int32).tobytes(),
     }
 

@@ -13,6 +13,7 @@ import numpy as np
 from sidelight.exceptions import SidelightError
 from sidelight.store import EXPIRES, Entry, Event, Folder, Person, Project, Store
 from sidelight.web._asking import Asking, random_pairs, statements_of_answer
+from sidelight.web._people import agreement, described
 from sidelight.web._pool import Pool, Runner
 from sidelight.web._rows import Rows, import_table
 from sidelight.web._settings import Settings
@@ -121,6 +122,9 @@ class Bench:
         self, project: int, person: Person, n: int, kinds: Sequence[str], tab: str | None
     ) -> list[dict[str, Any]]:
         n_rows = self.store.project(project).n_rows
+        rules = self.asking_rules(project)
+        allowed = rules["kinds"].get(str(person.id), KINDS)
+        kinds = [kind for kind in kinds if kind in allowed]
         self.store.expire_questions(project)
         before_people = self.store.questions(project)
         found = [
@@ -137,6 +141,9 @@ class Bench:
             new = self._again(project, person, before_people, seen)[: n - len(found)]
             new = [question for question in new if question["kind"] in kinds]
             more = n - len(found) - len(new)
+            n_second = _n_drawn(rules["second"], more, seed=[project, person.id, n_asked, 1])
+            new += self._second(project, person, n_second, kinds, busy, seen)
+            more = n - len(found) - len(new)
             new += self.asking.take(project, more, kinds=kinds, busy=busy, seen=seen)
             missing = n - len(found) - len(new)
             if missing and "pair" in kinds:
@@ -148,6 +155,44 @@ class Bench:
             ]
             self.store.add_questions(project, [_stored(q) for q in new], asked_of=person.id)
             found += new
+        return found
+
+    def _second(
+        self,
+        project: int,
+        person: Person,
+        n: int,
+        kinds: Sequence[str],
+        busy: set[int],
+        seen: set[tuple[int, ...]],
+    ) -> list[dict[str, Any]]:
+        """Up to n questions that another person has answered, to see whether the two agree.
+
+        Newest first, and each is asked of two people, not of three.
+        """
+        found: list[dict[str, Any]] = []
+        if not n:
+            return found
+        times: dict[tuple[int, ...], set[Any]] = {}
+        answered = self.store.questions(project, state="answered")
+        for question in answered:
+            times.setdefault(_rows_asked(question), set()).add(question["asked_of"])
+        for question in reversed(answered):
+            rows = _rows_asked(question)
+            if len(times[rows]) > 1 or question["kind"] not in kinds:
+                continue
+            if rows in seen or busy & set(rows) or len(found) == n:
+                continue
+            busy = busy | set(rows)
+            found.append(
+                {
+                    "kind": question["kind"],
+                    "rows": [row for row in (question["i"], question["j"]) if row is not None],
+                    "classes": question["offered"],
+                    "reason": "two people are asked this, to see whether they agree",
+                    "second": True,
+                }
+            )
         return found
 
     def _again(
@@ -367,28 +412,49 @@ class Bench:
             for conflict in found
         ]
 
-    def people(self, project: int) -> list[dict[str, Any]]:
-        """Who said how much, how fast, and how accurately by the last run."""
+    def people(self, project: int) -> dict[str, Any]:
+        """Who said how much, how fast and how accurately, who agrees, and who is asked what."""
         last = self.store.last_run(project)
-        accuracy = (last["scores"]["accuracy"] if last else None) or {}
         said = self.store.statements(project, retracted=False)
-        found = []
-        for person in self.store.people.all():
-            own = [one for one in said if one.annotator == person.name]
-            seconds = [one.seconds for one in own if one.seconds is not None]
-            found.append(
-                {
-                    "id": person.id,
-                    "name": person.name,
-                    "role": person.role,
-                    "disabled": person.disabled,
-                    "n_statements": len(own),
-                    "median_seconds": float(np.median(seconds)) if seconds else None,
-                    "cannot_tell": sum(one.kind == "unsure" for one in own) / max(len(own), 1),
-                    "accuracy": accuracy.get(person.name),
-                }
-            )
-        return found
+        asking = self.asking_rules(project)
+        return {
+            "people": described(
+                self.store.people.all(),
+                said,
+                accuracies=self.asking.state(project).get("accuracies") or {},
+                fitted=(last["scores"]["accuracy"] if last else None) or {},
+                kinds=asking["kinds"],
+            ),
+            "agreement": agreement(said),
+            "second": asking["second"],
+        }
+
+    def asking_rules(self, project: int) -> dict[str, Any]:
+        """Who gets which questions: kinds by person, and the share that a second person gets."""
+        told = self.store.project(project).config.get("asking", {})
+        return {"kinds": {}, "second": 0.0, **told}
+
+    def change_asking(
+        self, project: int, *, kinds: Mapping[str, Sequence[str]] | None, second: float | None
+    ) -> None:
+        """Change who gets which questions; people who are not named stay as they are."""
+        config = dict(self.store.project(project).config)
+        rules = self.asking_rules(project)
+        if kinds is not None:
+            known = {str(person.id) for person in self.store.people.all()}
+            for person, wanted in kinds.items():
+                if person not in known:
+                    raise SidelightError(f"there is no person {person}.")
+                if not wanted or set(wanted) - set(KINDS):
+                    raise SidelightError(
+                        f"kinds of questions are {list(wanted)!r}; give one or both of "
+                        f"{', '.join(KINDS)}."
+                    )
+            rules["kinds"] = {**rules["kinds"], **{k: list(v) for k, v in kinds.items()}}
+        if second is not None:
+            rules["second"] = second
+        config["asking"] = rules
+        self.store.update_project(project, config=config)
 
     # Runs and jobs
 
@@ -407,13 +473,34 @@ class Bench:
             )
         if kind == "layout" and body.get("method", "tsne") not in ("pca", "tsne", "umap"):
             raise SidelightError(f"unknown map {body['method']!r}; known: pca, tsne, umap.")
-        if kind == "report":
+        if kind in ("report", "judge"):
+            if body.get("run") is None:
+                raise SidelightError(f"a job of the kind {kind!r} is about a run; name it.")
             self.store.run(project, body["run"])
+        if kind == "compare" and not self.store.count_statements(project):
+            raise SidelightError(
+                "models are compared by what people said; answer some questions first."
+            )
         number = self.store.jobs.add(
             project, kind, body, person=None if person is None else person.id
         )
         self.runner.wake()
         return number
+
+    def made_by(self, project: int, kind: str, run: int | None = None) -> str | None:
+        """The file that the latest job of a kind has made, about a run if it is named; or None."""
+        for job in self.store.jobs.all(project, states=("done",), kind=kind):
+            if run is None or job.body.get("run") == run:
+                return job.message.rpartition(" ")[2]
+        return None
+
+    def models_compared(self, project: int) -> dict[str, Any] | None:
+        """The latest table of models by statements held back, or None."""
+        name = self.made_by(project, "compare")
+        if name is None:
+            return None
+        found: dict[str, Any] = json.loads(self.folder.path(name).read_bytes())
+        return found
 
     def compare(self, project: int, first: int, second: int) -> dict[str, Any]:
         """Two runs side by side: how many rows went from which cluster to which, and which rows."""
@@ -465,6 +552,13 @@ def _runner(store: Store, settings: Settings, bulk: str) -> Runner:
 def _rows_asked(question: Mapping[str, Any]) -> tuple[int, ...]:
     rows = [question["i"]] if question["j"] is None else [question["i"], question["j"]]
     return tuple(sorted(rows))
+
+
+def _n_drawn(share: float, n: int, *, seed: Sequence[int]) -> int:
+    """How many of n questions are drawn with a probability; the same for the same seed."""
+    if not share or n < 1:
+        return 0
+    return int((np.random.default_rng(seed).random(n) < share).sum())
 
 
 def _named(

@@ -11,6 +11,7 @@ from typing import Any
 
 from sidelight.exceptions import SidelightError
 from sidelight.store import Folder, Store
+from sidelight.web._pool import told
 from sidelight.web._settings import Settings
 
 _WAIT = 0.2
@@ -97,6 +98,6 @@ class DaskRunner:
             return
         kind, what = future.result()
         if kind == "done":
-            self._store.jobs.end(number, "done")
+            self._store.jobs.end(number, "done", message=told(what))
         elif kind == "refused":
             self._store.jobs.end(number, "failed", error=what)

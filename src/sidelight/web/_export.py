@@ -89,11 +89,10 @@ def script(project: Project, run: dict[str, Any]) -> str:
 
 def _report(bench: Bench, project: int, path: Path, run: dict[str, Any]) -> None:
     """The report of a run that a job has made."""
-    for job in bench.store.jobs.all(project, states=("done",)):
-        if job.kind == "report" and job.body.get("run") == run["id"]:
-            name = job.message.removeprefix("report ")
-            path.write_bytes(bench.folder.path(name).read_bytes())
-            return
+    name = bench.made_by(project, "report", run["id"])
+    if name is not None:
+        path.write_bytes(bench.folder.path(name).read_bytes())
+        return
     raise SidelightError(
         f"run {run['id']} has no report yet; start a job of the kind 'report' and wait for it."
     )

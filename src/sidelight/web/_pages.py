@@ -173,6 +173,7 @@ def runs(
         runs=bench.store.runs(project)[::-1],
         jobs=bench.store.jobs.all(project, limit=5),
         models=["DiscriminativeClustering", *model_names()],
+        compared=bench.models_compared(project),
         may_edit="edit" in ROLE_MAY[person.role],
         form=form_token(request),
     )
@@ -184,18 +185,16 @@ def start(
     project: int,
     person: Annotated[Person, Depends(may("edit"))],
     form: Annotated[str, Form()],
-    kind: Annotated[Literal["fit", "layout", "report"], Form()],
+    kind: Annotated[Literal["fit", "layout", "report", "compare"], Form()],
     model: Annotated[str, Form(max_length=200)] = "",
     n_clusters: Annotated[str, Form(pattern="[0-9]{0,4}")] = "",
     method: Annotated[str, Form(max_length=20)] = "",
     run: Annotated[int | None, Form()] = None,
 ) -> Response:
-    """Start a fit, a map or a report, and go back to the runs."""
+    """Start a fit, a map, a report or a comparison, and go back to the runs."""
     check_form(request, form)
     given = {"model": model, "n_clusters": int(n_clusters or 0), "method": method, "run": run}
     body = {name: value for name, value in given.items() if value}
-    if kind == "report" and run is None:
-        raise HTTPException(422, "a report is about a run; name it.")
     the_bench(request).start_job(project, kind, body, person)
     return RedirectResponse(f"/plain/{project}/runs", status_code=303)
 

@@ -155,7 +155,7 @@ class Pool:
         while True:
             kind, what = worker.receive(_WAIT)
             if kind == "done":
-                self._store.jobs.end(job.id, "done", message=_told(what))
+                self._store.jobs.end(job.id, "done", message=told(what))
                 return
             elif kind in ("refused", "failed"):
                 self._store.jobs.end(job.id, "failed", error=what)
@@ -242,7 +242,8 @@ class _Worker:
         self._pipe.close()
 
 
-def _told(made: dict[str, Any]) -> str:
+def told(made: dict[str, Any]) -> str:
+    """What a job has made, as the message of the job: reports and comparisons are found by it."""
     return ", ".join(f"{name} {value}" for name, value in made.items())
 
 

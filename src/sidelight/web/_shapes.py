@@ -316,8 +316,10 @@ class ConflictShape(BaseModel):
 class NewJob(BaseModel):
     """A job to start."""
 
-    kind: Literal["fit", "layout", "report"]
+    kind: Literal["fit", "layout", "report", "judge", "compare"]
     model: str | None = None
+    models: list[str] | None = Field(default=None, min_length=1, max_length=50)
+    time_limit: float | None = Field(default=None, ge=1, le=3600, description="Of a comparison.")
     n_clusters: int | None = Field(default=None, ge=1, le=10_000)
     parameters: dict[str, Any] | None = None
     seed: int = Field(default=0, ge=0, lt=2**32)
@@ -335,7 +337,7 @@ class JobShape(BaseModel):
     message: str
     started: float | None
     error: str | None
-    run: int | None = Field(description="The run that a report is about.")
+    run: int | None = Field(description="The run that a report or a judgement is about.")
 
 
 class RunShape(BaseModel):
@@ -363,6 +365,32 @@ class Comparison(BaseModel):
     moved: list[int]
 
 
+class ComparedModel(BaseModel):
+    """A model by statements held back; ``behind`` is in standard errors of the difference."""
+
+    model: str
+    n_clusters: int | None
+    score: float | None
+    standard_error: float | None
+    behind: float | None
+    seconds: float
+    n_statements: int
+    remark: str
+    ours: bool = Field(description="Whether it can be fitted here.")
+
+
+class ModelsCompared(BaseModel):
+    """Models beside each other, the best score first; ``choice`` is a place in ``rows``."""
+
+    at_event: int
+    n_statements: int
+    rows: list[ComparedModel]
+    choice: int
+    reason: str
+    estimate: str
+    notes: list[str]
+
+
 class PersonShape(BaseModel):
     """Somebody, and what they did in a project."""
 
@@ -374,6 +402,32 @@ class PersonShape(BaseModel):
     median_seconds: float | None
     cannot_tell: float
     accuracy: float | None
+    accuracy_interval: list[float] | None = Field(description="90 %; of who answered questions.")
+    kinds: list[Literal["pair", "label"]] = Field(description="Questions that they get.")
+
+
+class AgreementShape(BaseModel):
+    """Two people: of how many pairs and rows both said something, and how often the same."""
+
+    first: Class
+    second: Class
+    n: int
+    n_same: int
+
+
+class PeopleShape(BaseModel):
+    """The people of a project."""
+
+    people: list[PersonShape]
+    agreement: list[AgreementShape]
+    second: float = Field(description="Share of questions that a second person gets too.")
+
+
+class Asking(BaseModel):
+    """Who gets which questions: kinds by the number of a person."""
+
+    kinds: dict[str, list[Literal["pair", "label"]]] | None = None
+    second: float | None = Field(default=None, ge=0, le=0.5)
 
 
 class Me(BaseModel):

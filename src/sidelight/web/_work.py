@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.exceptions import SidelightError
-from sidelight.store import Folder, Project, Store
+from sidelight.store import Folder, Project, Store, as_side, replay
 from sidelight.web._rows import Rows, plane
 
 Tell = Callable[[float, str], None]
 DEFAULT = "DiscriminativeClustering"
+COMPARE_SECONDS = 300.0  # after which a comparison begins no further fit, unless told otherwise
 
 
 class Progress:
@@ -59,7 +60,14 @@ class Progress:
 
 def run_job(store: Store, folder: Folder, job: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
     """Do one job; returns what it made, as plain data."""
-    kinds = {"fit": _fit, "layout": _layout, "report": _report, "nothing": _nothing}
+    kinds = {
+        "fit": _fit,
+        "layout": _layout,
+        "report": _report,
+        "judge": _judge,
+        "compare": _compare,
+        "nothing": _nothing,
+    }
     if job["kind"] not in kinds:
         raise SidelightError(f"unknown kind of job {job['kind']!r}; known: {', '.join(kinds)}.")
     project = store.project(job["project"])
@@ -105,7 +113,7 @@ def _fit(
         "objective": float(result.objective),
         "n_statements": int(side.n_statements),
         "n_broken": int(result.violated.sum()),
-        "held_out": None if answer.held_out is None else answer.held_out.in_words(),
+        **_held_out(answer),
         "notes": answer.notes,
         "verdict": folder.put(
             json.dumps(_verdict(store, project.id, at_event, answer)).encode(), ".json"
@@ -177,8 +185,6 @@ def _colours(
 
 def _verdict(store: Store, project: int, at_event: int, answer: Any) -> list[dict[str, Any]]:
     """What the fit says of each statement of the log that it was given, by event and position."""
-    from sidelight.store import replay
-
     said = [
         one
         for one in replay(e for e in store.events(project) if e.id <= at_event)
@@ -227,11 +233,26 @@ def _layout(
     return {"layout": name}
 
 
-def _report(
-    store: Store, folder: Folder, project: Project, job: Mapping[str, Any], tell: Tell
-) -> dict[str, Any]:
-    """The report of a run, from the same fit: what it knew and its seed are on record."""
-    run = store.run(project.id, job["body"]["run"])
+def _held_out(answer: Any) -> dict[str, Any]:
+    """How well statements that were held back are kept: a sentence, and its figures."""
+    found = answer.held_out
+    if found is None:
+        return {"held_out": None, "held_out_scores": None}
+    names = ("n_statements", "share_right", "standard_error", "chance", "ceiling", "n_folds")
+    figures = {name: _number(getattr(found, name)) for name in names}
+    return {"held_out": found.in_words(), "held_out_scores": figures}
+
+
+def _number(value: Any) -> float | None:
+    """A number that JSON can hold; None for what is not known."""
+    return None if value is None or not np.isfinite(value) else float(value)
+
+
+def _again(
+    store: Store, folder: Folder, project: Project, number: int, tell: Tell
+) -> tuple[Any, Any]:
+    """The same fit once more: what it knew and its seed are on record."""
+    run = store.run(project.id, number)
     parameters = dict(run["parameters"])
     body = {
         "model": run["model"],
@@ -240,7 +261,75 @@ def _report(
         "seed": run["seed"],
         "at_event": run["at_event"],
     }
-    answer, _side = _answer(store, folder, project, body, tell)
+    return _answer(store, folder, project, body, tell)
+
+
+def _judge(
+    store: Store, folder: Folder, project: Project, job: Mapping[str, Any], tell: Tell
+) -> dict[str, Any]:
+    """The held-out scores of a run that was made without them."""
+    number = job["body"]["run"]
+    answer, _side = _again(store, folder, project, number, tell)
+    if answer.held_out is None:
+        raise SidelightError(
+            answer.notes[0] if answer.notes else "there are no statements to hold back."
+        )
+    store.add_scores(project.id, number, _held_out(answer))
+    return {"judged": number}
+
+
+def _compare(
+    store: Store, folder: Folder, project: Project, job: Mapping[str, Any], tell: Tell
+) -> dict[str, Any]:
+    """Models beside each other by statements held back; with enough audit answers by these."""
+    from sidelight.select import compare
+
+    body = job["body"]
+    at_event = store.last_event(project.id)
+    said = [
+        one
+        for one in replay(e for e in store.events(project.id) if e.id <= at_event)
+        if one.retracted_by is None
+    ]
+    audits = store.audits(project.id)
+    rows = Rows(project, folder)
+    found = compare(
+        np.asarray(rows.X),
+        side=as_side(said, project.n_rows, rows.ids),
+        models=body.get("models") or "default",
+        n_clusters=body.get("n_clusters"),
+        time_limit=body.get("time_limit", COMPARE_SECONDS),
+        random_state=body.get("seed", 0),
+        progress=lambda done, n, name: tell(min(done / max(n, 1), 1.0), f"comparing: {name}"),
+        audit=np.array([one.question in audits for one in said], dtype=bool),
+    )
+    choice = next(k for k, row in enumerate(found.rows) if row is found.choice)
+    table = {
+        "at_event": at_event,
+        "n_statements": len(said),
+        "rows": [
+            {
+                **row._asdict(),
+                "score": _number(row.score),
+                "standard_error": _number(row.standard_error),
+                "behind": _number(row.behind),
+                "ours": hasattr(model, "accepts"),
+            }
+            for row, model in zip(found.rows, found.models, strict=True)
+        ],
+        "choice": choice,
+        "reason": found.reason,
+        "estimate": found.estimate.in_words(),
+        "notes": found.notes,
+    }
+    return {"comparison": folder.put(json.dumps(table).encode(), ".json")}
+
+
+def _report(
+    store: Store, folder: Folder, project: Project, job: Mapping[str, Any], tell: Tell
+) -> dict[str, Any]:
+    """The report of a run, from the same fit."""
+    answer, _side = _again(store, folder, project, job["body"]["run"], tell)
     with TemporaryDirectory(dir=folder.root) as place:
         path = Path(place) / "report.html"
         answer.write_page(path, title=f"Clusters in {project.name}")

@@ -1,0 +1,87 @@
+"""What is known of people: how much they said, how fast, how well, and how far they agree."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from sidelight.store import Person, Said
+
+JUDGED = ("must", "cannot", "label")
+
+
+def described(
+    people: Sequence[Person],
+    said: Sequence[Said],
+    *,
+    accuracies: Mapping[str, Sequence[float]],
+    fitted: Mapping[str, float],
+    kinds: Mapping[str, Sequence[str]],
+) -> list[dict[str, Any]]:
+    """Each person with what they did in a project.
+
+    accuracies : estimate, lower and upper end by name, of who answers questions.
+    fitted : accuracies by the last run, for whom there is no interval.
+    kinds : the kinds of questions that somebody gets, by the number of the person.
+    """
+    found = []
+    for person in people:
+        own = [one for one in said if one.annotator == person.name]
+        seconds = [one.seconds for one in own if one.seconds is not None]
+        interval = accuracies.get(person.name)
+        found.append(
+            {
+                "id": person.id,
+                "name": person.name,
+                "role": person.role,
+                "disabled": person.disabled,
+                "n_statements": len(own),
+                "median_seconds": float(np.median(seconds)) if seconds else None,
+                "cannot_tell": sum(one.kind == "unsure" for one in own) / max(len(own), 1),
+                "accuracy": interval[0] if interval else fitted.get(person.name),
+                "accuracy_interval": list(interval[1:]) if interval else None,
+                "kinds": list(kinds.get(str(person.id), ("pair", "label"))),
+            }
+        )
+    return found
+
+
+def agreement(said: Sequence[Said]) -> list[dict[str, Any]]:
+    """How often two people said the same of the same rows, for every two who both said something.
+
+    Of a pair of rows: same or different. Of a row: its class, within a vocabulary. Where somebody
+    said two things, the last one counts; "can't tell" is not compared.
+    """
+    last: dict[tuple[Any, ...], tuple[Any, Any]] = {}
+    for one in said:
+        if one.kind not in JUDGED or one.annotator is None:
+            continue
+        if one.kind == "label":
+            item: tuple[Any, ...] = ("row", one.i, one.vocabulary)
+            value = one.class_
+        else:
+            assert one.j is not None
+            item = ("pair", min(one.i, one.j), max(one.i, one.j))
+            value = one.kind
+        last[(*item, one.annotator)] = (item, value)
+    names = sorted({key[-1] for key in last}, key=str)
+    if len(names) < 2:
+        return []
+    who = np.array([names.index(key[-1]) for key in last])
+    both = _together([item for item, _ in last.values()], who, len(names))
+    same = _together(list(last.values()), who, len(names))
+    return [
+        {"first": names[a], "second": names[b], "n": int(both[a, b]), "n_same": int(same[a, b])}
+        for a, b in zip(*np.nonzero(np.triu(both, 1)), strict=True)
+    ]
+
+
+def _together(items: Sequence[Any], who: Any, n: int) -> Any:
+    """How many items each two people have in common: people × people."""
+    code: dict[Any, int] = {}
+    column = np.array([code.setdefault(item, len(code)) for item in items])
+    table = sparse.csr_array(
+        (np.ones(len(items), dtype=np.int64), (who, column)), shape=(n, len(code))
+    )
+    return (table @ table.T).toarray()
