@@ -152,6 +152,7 @@ describe("imports", () => {
     const purposes = guess(preview);
     expect(purposes).toEqual({ wine: "id", ash: "feature", note: "show" });
     expect(preparing(purposes, "", "median")).toMatchObject({ id: "wine", drop: ["note"], one_hot: [], impute: "median", show: [] });
+    expect(preparing(purposes, "", "", { sep: ";", decimal: "," })).toMatchObject({ sep: ";", decimal: "," });
     expect(preparing({ ...purposes, note: "ignore" }, "none", "")).toMatchObject({ show: ["ash"], drop: ["note"], scale: "none" });
   });
 });

@@ -3,6 +3,9 @@
 import csv
 import io
 import json
+import shlex
+import subprocess
+import sys
 import zipfile
 
 import numpy as np
@@ -45,6 +48,63 @@ def test_a_problem_is_named_by_row_and_leaves_nothing(owner, tmp_path, bench):
         owner.create_project(path, "gaps", id="id")
     assert bench.store.projects() == []
     assert owner.create_project(path, "gaps", id="id", impute="median")["n_rows"] == 3
+
+
+def test_a_separator_and_a_decimal_sign_can_be_chosen(owner, tmp_path, bench):
+    path = tmp_path / "odd.csv"
+    lines = [f"r{k};{k},5;a,b|c" for k in range(6)]
+    path.write_text("\n".join(["id;x;note", *lines]) + "\n")
+    found = owner.upload(path)
+    assert (found["preview"]["separator"], found["preview"]["decimal"]) == (";", ",")
+    at = f"uploads/{found['upload']}/preview"
+    assert len(owner.post(at, {"sep": ","})["columns"]) != 3
+    told = owner.post(at, {"decimal": ".", "id": "id"})
+    assert {c["name"]: c["type"] for c in told["columns"]}["x"] == "text"
+    broken = tmp_path / "broken.csv"
+    broken.write_text("id;x\na;1\nb;2;3;4\n")
+    preview = owner.upload(broken)["preview"]
+    assert preview["columns"] == []
+    assert "the table" in preview["problems"][0]["message"]
+    how = {"id": "id", "drop": ["note"], "sep": ";", "decimal": ","}
+    project = owner.create_project(path, "odd", **how)["id"]
+    assert bench.store.project(project).config["reading"] == {"sep": ";", "decimal": ","}
+    owner.post(f"projects/{project}/say", {"kind": "label", "rows": [0], "class": "low"})
+    owner.post(f"projects/{project}/say", {"kind": "label", "rows": [5], "class": "high"})
+    fit(bench, project, model="ConstrainedKMeans", parameters={"n_init": 2})
+    # The script and the command line repeat the run from the files beside them.
+    expected = [row["cluster_name"] for row in rows_of(owner.export(project, "clusters.csv"))]
+    for name in ("script.py", "command.txt"):
+        place = tmp_path / name.split(".")[0]
+        place.mkdir()
+        source = bench.store.project(project).config["source"]
+        (place / source).write_bytes(path.read_bytes())
+        (place / "statements.jsonl").write_bytes(owner.export(project, "statements.jsonl"))
+        text = owner.export(project, name).decode()
+        words = ["-c", text] if name == "script.py" else ["-m", *shlex.split(text)]
+        subprocess.run([sys.executable, *words], cwd=place, check=True, capture_output=True)
+        written = rows_of((place / "clusters.csv").read_bytes(), ";")
+        assert [row["cluster_name"] for row in written] == expected
+
+
+def rows_of(contents, delimiter=","):
+    return list(csv.DictReader(io.StringIO(contents.decode()), delimiter=delimiter))
+
+
+def test_clusters_leave_as_cells(owner, project, bench, tmp_path):
+    anndata = pytest.importorskip("anndata")
+    owner.post(f"projects/{project}/say", {"kind": "label", "rows": [0], "class": "b"})
+    owner.post(f"projects/{project}/say", {"kind": "label", "rows": [1], "class": "c"})
+    fit(bench, project, model="ConstrainedKMeans")
+    path = tmp_path / "clusters.h5ad"
+    path.write_bytes(owner.export(project, "clusters.h5ad"))
+    cells = anndata.read_h5ad(path)
+    table = rows_of(owner.export(project, "clusters.csv"))
+    assert cells.obs_names.tolist() == [row["id"] for row in table]
+    assert cells.obs["cluster_name"].tolist() == [row["cluster_name"] for row in table]
+    assert cells.obs["town"].tolist() == [row["town"] for row in table]
+    assert cells.var_names.tolist() == ["height", "weight"]
+    np.testing.assert_array_equal(cells.X, bench.rows(project).X)
+    assert cells.obsm["X_sidelight_map"].shape == (40, 2)
 
 
 def test_questions_come_with_rows_and_without_predictions(owner, project):

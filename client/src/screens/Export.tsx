@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChild } from "preact";
 import { useEffect } from "preact/hooks";
-import { get, type Job, post, type Run } from "../api";
+import { bytes, get, type Job, post, type Run } from "../api";
 import { Empty, Loading } from "../parts";
 import { attempt, jobs as told, lastRun, mayEdit, project } from "../session";
 import { runName } from "./Map";
@@ -10,6 +10,7 @@ import { runName } from "./Map";
 const OF_RUN: [string, string][] = [
   ["clusters.csv", "The table with cluster, name and confidence of each row (CSV)"],
   ["clusters.parquet", "The same as Parquet"],
+  ["clusters.h5ad", "The same as cells, with the numbers and the map (.h5ad, for scanpy)"],
   ["script.py", "The Python lines that repeat this run"],
 ];
 const OF_PROJECT: [string, string][] = [
@@ -90,9 +91,27 @@ export function Export() {
       </div>
       <div class="panel">
         <h2>The same on the command line</h2>
-        <pre tabIndex={0}>{`sidelight fit ${project.value!.source} --side statements.jsonl --out clusters.csv`}</pre>
+        <Command run={run.value} />
       </div>
     </div>
+  );
+}
+
+/** The command line that repeats a run. */
+function Command({ run }: { run: number | null }) {
+  const text = useSignal<string | null>(null);
+  useEffect(
+    () =>
+      void attempt(async () => {
+        text.value = run === null ? null : new TextDecoder().decode(await bytes(`projects/${project.value!.id}/export/command.txt?run=${run}`));
+      }),
+    [run],
+  );
+  if (run === null) return <p class="muted">It is known once there is a run.</p>;
+  return (
+    <pre class="wrapped" tabIndex={0} aria-label="Command line">
+      {text.value ?? "…"}
+    </pre>
   );
 }
 

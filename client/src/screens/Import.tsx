@@ -36,8 +36,11 @@ export function guess(preview: Preview): Record<string, Purpose> {
   return found;
 }
 
+export type Reading = Pick<Schema["Preparing"], "sep" | "decimal">;
+const SIGNS: Record<string, string> = { ",": "comma", ";": "semicolon", "\t": "tab", tab: "tab", "|": "vertical bar", ".": "point" };
+
 /** What the server is told. */
-export function preparing(purposes: Record<string, Purpose>, scale: string, impute: string): Schema["Preparing"] {
+export function preparing(purposes: Record<string, Purpose>, scale: string, impute: string, reading: Reading = {}): Schema["Preparing"] {
   const of = (...wanted: Purpose[]) => Object.keys(purposes).filter((name) => wanted.includes(purposes[name]!));
   const ignored = of("ignore");
   return {
@@ -49,6 +52,7 @@ export function preparing(purposes: Record<string, Purpose>, scale: string, impu
     text: of("text"),
     scale: (scale || null) as "standard" | null,
     impute: (impute || null) as "median" | null,
+    ...reading,
   };
 }
 
@@ -101,7 +105,9 @@ function Choices({ sent }: { sent: Upload }) {
   const checking = useSignal(true);
   const importing = useSignal(false);
 
-  const body = preparing(purposes.value, scale.value, impute.value);
+  const reading = useSignal<Reading>({ sep: null, decimal: null });
+
+  const body = preparing(purposes.value, scale.value, impute.value, reading.value);
   const words = JSON.stringify(body);
   useEffect(() => {
     let stale = false;
@@ -114,6 +120,15 @@ function Choices({ sent }: { sent: Upload }) {
       stale = true;
     };
   }, [words]);
+  // Another separator gives other columns, so that their purposes are guessed anew.
+  const readAgain = (change: Reading) =>
+    void attempt(async () => {
+      const next = { ...reading.value, ...change };
+      const found = await post<Preview>(`uploads/${sent.upload}/preview`, next);
+      reading.value = next;
+      purposes.value = guess(found);
+      preview.value = found;
+    });
   const start = async (event: Event) => {
     event.preventDefault();
     importing.value = true;
@@ -128,7 +143,8 @@ function Choices({ sent }: { sent: Upload }) {
         <h2>
           {count(preview.value.n_rows)} rows, {plural(preview.value.columns.length, "column")}
         </h2>
-        <Columns preview={preview.value} purposes={purposes} />
+        {preview.value.columns.length > 0 && <Columns preview={preview.value} purposes={purposes} />}
+        {/\.(csv|tsv)$/.test(sent.upload) && <Signs preview={preview.value} reading={reading.value} change={readAgain} />}
       </div>
       <div class="panel grid-form">
         <label class="field">
@@ -169,6 +185,37 @@ function Choices({ sent }: { sent: Upload }) {
         </button>
       </div>
     </form>
+  );
+}
+
+/** How a text table is written: found by looking, or as somebody says. */
+function Signs({ preview, reading, change }: { preview: Preview; reading: Reading; change: (to: Reading) => void }) {
+  const found = (sign: string | null | undefined) => (sign ? `found: ${SIGNS[sign] ?? sign}` : "found by looking");
+  return (
+    <p class="row">
+      <label>
+        Separator{" "}
+        <select value={reading.sep ?? ""} onChange={(e) => change({ sep: (e.currentTarget.value || null) as Reading["sep"] })}>
+          <option value="">{reading.sep ? "find it" : found(preview.separator)}</option>
+          {[",", ";", "tab", "|"].map((sign) => (
+            <option key={sign} value={sign}>
+              {SIGNS[sign]}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        Decimal sign{" "}
+        <select value={reading.decimal ?? ""} onChange={(e) => change({ decimal: (e.currentTarget.value || null) as Reading["decimal"] })}>
+          <option value="">{reading.decimal ? "find it" : found(preview.decimal)}</option>
+          {[".", ","].map((sign) => (
+            <option key={sign} value={sign}>
+              {SIGNS[sign]}
+            </option>
+          ))}
+        </select>
+      </label>
+    </p>
   );
 }
 

@@ -159,6 +159,61 @@ def _from_series(series: Any) -> Column:
     ]
 
 
+def write_cells(
+    path: Path,
+    X: Any,
+    *,
+    names: Sequence[str],
+    cells: Sequence[Any],
+    obs: Mapping[str, Any],
+    obsm: Mapping[str, NDArray[Any]] | None = None,
+) -> None:
+    """Write rows of any table as an .h5ad file, for scanpy and the tools around it.
+
+    Parameters
+    ----------
+    path : path
+        The file; it must not exist.
+    X : array of shape (n_cells, n_features)
+        The numbers.
+    names : sequence of str
+        Names of the features.
+    cells : sequence
+        Names of the cells; they become texts.
+    obs : dict
+        Columns about the cells, by name: numbers, or texts and None, which become categories.
+    obsm : dict, optional
+        Arrays about the cells, such as a map.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "few.h5ad"
+    >>> write_cells(path, np.eye(2), names=["a", "b"], cells=[7, 8], obs={"kind": ["x", None]})
+    >>> open_h5ad(path).obs["kind"].tolist()
+    ['x', nan]
+    """
+    try:
+        import anndata
+        import pandas as pd
+    except ModuleNotFoundError:
+        raise DataError('.h5ad files need anndata: pip install "sidelight[bio]"') from None
+    index = pd.Index([str(name) for name in cells])
+    table = {
+        name: pd.Categorical([None if v is None else str(v) for v in values])
+        if isinstance(values, list) and any(isinstance(v, str) for v in values)
+        else np.array([np.nan if v is None else v for v in values])
+        for name, values in obs.items()
+    }
+    # A slash would be a folder inside the file.
+    told = {name.replace("/", "_"): values for name, values in table.items()}
+    features = pd.DataFrame(index=pd.Index([str(name) for name in names]))
+    made = anndata.AnnData(
+        np.asarray(X), obs=pd.DataFrame(told, index=index), var=features, obsm=dict(obsm or {})
+    )
+    made.write_h5ad(path)
+
+
 def write_h5ad(source: Path, more: Mapping[str, Sequence[Any]], path: Path) -> None:
     """The cells of a file with further columns in obs; texts become categories, as usual there."""
     adata = open_h5ad(source)

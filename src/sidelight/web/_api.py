@@ -96,7 +96,8 @@ async def open_project_file(request: Request, bench: TheBench, person: Editor) -
 
 def _how(how: s.Preparing) -> dict[str, Any]:
     told = how.model_dump(include={"columns", "drop", "one_hot", "text", "impute", "scale"})
-    return {name: value for name, value in told.items() if value}
+    reading = how.model_dump(include={"sep", "decimal"}, exclude_none=True)
+    return {name: value for name, value in {**told, "reading": reading}.items() if value}
 
 
 @api.get("/projects/{project}", response_model=s.ProjectDetails)

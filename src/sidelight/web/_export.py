@@ -1,6 +1,7 @@
 """What leaves the workbench: tables, statements, a script, a report, the whole project."""
 
 import json
+import shlex
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -9,16 +10,18 @@ import numpy as np
 
 from sidelight.exceptions import SidelightError
 from sidelight.store import Entry, Project
-from sidelight.tables import read_table
+from sidelight.tables import read_table, write_cells
 from sidelight.web._bench import Bench
 
 EXPORTS = (
     "clusters.csv",
     "clusters.parquet",
+    "clusters.h5ad",
     "statements.csv",
     "statements.jsonl",
     "statements.parquet",
     "script.py",
+    "command.txt",
     "report.html",
     "project.zip",
 )
@@ -31,12 +34,16 @@ def export(bench: Bench, project: int, what: str, place: Path, *, run: int | Non
     found = bench.store.project(project)
     path = place / what
     kind, _suffix = what.split(".")
-    if kind == "clusters":
+    if what == "clusters.h5ad":
+        _cells(bench, found, path, _chosen(bench, project, run))
+    elif kind == "clusters":
         _clusters(bench, found, path, _chosen(bench, project, run))
     elif kind == "statements":
         bench.store.side(project, index=bench.rows(project).ids).write(path)
     elif kind == "script":
         path.write_text(script(found, _chosen(bench, project, run)), encoding="utf-8")
+    elif kind == "command":
+        path.write_text(command(found, _chosen(bench, project, run)), encoding="utf-8")
     elif kind == "report":
         _report(bench, project, path, _chosen(bench, project, run))
     else:
@@ -56,6 +63,25 @@ def _chosen(bench: Bench, project: int, run: int | None) -> dict[str, Any]:
 
 def _clusters(bench: Bench, project: Project, path: Path, run: dict[str, Any]) -> None:
     table = read_table(bench.rows(project.id).table_path)
+    table.write(path, _new_columns(bench, run, set(table.columns)))
+
+
+def _cells(bench: Bench, project: Project, path: Path, run: dict[str, Any]) -> None:
+    """The rows as cells: the numbers that models saw, the columns and clusters, and the map."""
+    rows = bench.rows(project.id)
+    table = read_table(rows.table_path)
+    write_cells(
+        path,
+        rows.X,
+        names=project.config["features"],
+        cells=rows.ids or range(project.n_rows),
+        obs={**table.columns, **_new_columns(bench, run, set(table.columns))},
+        obsm={"X_sidelight_map": np.array(bench.folder.array(project.config["files"]["layout"]))},
+    )
+
+
+def _new_columns(bench: Bench, run: dict[str, Any], taken: set[str]) -> dict[str, list[Any]]:
+    """Cluster, name and membership of each row; a name that the table has already is changed."""
     labels = np.asarray(bench.folder.array(run["labels_file"]))
     names = [cluster["name"] for cluster in run["scores"]["clusters"]]
     more: dict[str, list[Any]] = {
@@ -65,14 +91,14 @@ def _clusters(bench: Bench, project: Project, path: Path, run: dict[str, Any]) -
     if run["scores"].get("membership"):
         own = bench.folder.array(run["scores"]["membership"])
         more["membership"] = [round(float(value), 6) for value in own]
-    taken = set(table.columns)
-    table.write(path, {f"sidelight_{n}" if n in taken else n: v for n, v in more.items()})
+    return {f"sidelight_{n}" if n in taken else n: v for n, v in more.items()}
 
 
 def script(project: Project, run: dict[str, Any]) -> str:
     """The Python lines that repeat a run."""
     config = project.config
     options: dict[str, Any] = {"id": config["id"], **config["how"], "seed": run["seed"]}
+    options["reading"] = config.get("reading")
     parameters = dict(run["parameters"])
     options["n_clusters"] = parameters.pop("n_clusters", None)
     options["parameters"] = parameters or None
@@ -85,6 +111,26 @@ def script(project: Project, run: dict[str, Any]) -> str:
         f'    side="statements.jsonl",\n    use_what_fits=True,\n{told})\n'
         'print(answer.in_words())\nanswer.write("clusters.csv")\n'
     )
+
+
+def command(project: Project, run: dict[str, Any]) -> str:
+    """The command line that repeats a run."""
+    config = project.config
+    words = ["sidelight", "fit", config["source"], "--side", "statements.jsonl"]
+    options: dict[str, Any] = {"model": run["model"], "id": config["id"], **config["how"]}
+    options |= config.get("reading") or {}
+    parameters = dict(run["parameters"])
+    options["clusters"] = parameters.pop("n_clusters", None)
+    options["seed"] = run["seed"]
+    options["set"] = [
+        f"{name}={value if isinstance(value, str) else json.dumps(value)}"
+        for name, value in parameters.items()
+    ]
+    for name, value in options.items():
+        for one in value if isinstance(value, list) else [value]:
+            if one is not None and one != "":
+                words += [f"--{name.replace('_', '-')}", str(one)]
+    return shlex.join([*words, "--use-what-fits", "--out", "clusters.csv"])
 
 
 def _report(bench: Bench, project: int, path: Path, run: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ from sidelight.exceptions import SidelightError, UnusableColumnsError
 from sidelight.store import Folder, Project
 from sidelight.tables import Table, prepare, read_table
 
+TEXTS = (".csv", ".tsv")
 PREVIEW = 8  # rows of an import that are shown before anything is written
 # What `prepare` is told.
 _HOW = ("columns", "drop", "one_hot", "text", "text_model", "impute", "scale")
@@ -24,7 +25,14 @@ def preview(
     path: Path, *, id: str | None = None, reading: Mapping[str, str] | None = None, **how: Any
 ) -> dict[str, Any]:
     """What a table holds and what stands in the way of it, before anything is written."""
-    table = read_table(path, text=[id] if id else [], **(reading or {}))
+    try:
+        table = read_table(path, text=[id] if id else [], **(reading or {}))
+    except SidelightError as error:
+        if path.suffix not in TEXTS:
+            raise
+        # Another separator may mend it, so that it is a problem to be shown, and no refusal.
+        problem = {"message": _unnamed(str(error), path)}
+        return {"n_rows": 0, "columns": [], "rows": [], "problems": [problem], "notes": []}
     problems, notes = [], []
     try:
         ids = table.ids(id)
@@ -39,6 +47,8 @@ def preview(
         "rows": [_shown(table, k) for k in range(min(PREVIEW, table.n_rows))],
         "problems": [{**one, "message": _unnamed(one["message"], path)} for one in problems],
         "notes": [_unnamed(note, path) for note in notes],
+        "separator": None if table.dialect is None else table.dialect.separator,
+        "decimal": None if table.dialect is None else table.dialect.decimal,
     }
 
 
@@ -77,6 +87,7 @@ def import_table(
         "id": id,
         "show": list(show),
         "how": _told(how),
+        "reading": dict(reading or {}),
         "features": prepared.names,
         "notes": [_unnamed(note, path) for note in prepared.notes],
         "files": files,

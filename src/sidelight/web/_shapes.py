@@ -59,6 +59,8 @@ class Preview(BaseModel):
     rows: list[dict[str, Any]]
     problems: list[Problem]
     notes: list[str]
+    separator: str | None = Field(default=None, description="Of a text table, as it was read.")
+    decimal: str | None = None
 
 
 class Upload(BaseModel):
@@ -80,6 +82,10 @@ class Preparing(BaseModel):
     text: list[str] = []
     impute: Literal["median", "mean"] | None = None
     scale: Literal["standard", "minmax", "none"] | None = None
+    sep: Literal[",", ";", "tab", "|"] | None = Field(
+        default=None, description="Separator of a text table, if looking finds the wrong one."
+    )
+    decimal: Literal[".", ","] | None = Field(default=None, description="Decimal sign, likewise.")
 
 
 class NewProject(Preparing):
