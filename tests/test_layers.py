@@ -43,7 +43,7 @@ USES = {
     "query": {"side", "graph", "results", "metrics", "models", "_kernels", *BASE},
     "_saving": {"side", "results", "models", *BASE},
     "study": {"side", "tables", "models", "results", "report", "bio", "select", "_saving", *BASE},
-    "web": {"side", "store", "tables", "study", "models", "query", "report", *BASE},
+    "web": {"side", "store", "tables", "study", "models", "query", "select", "report", *BASE},
     "testing": {"side", "blocks", "models", "metrics", "results", "_validation", "datasets", *BASE},
 }
 HOMES = {
