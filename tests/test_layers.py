@@ -20,6 +20,7 @@ BASE = {
     "_memory",
     "_random",
     "_reading",
+    "_wording",
     "_work",
     "_writing",
 }  # numpy and nothing else

@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, Options, RealN
 from sklearn.utils.validation import _check_feature_names, _check_n_features, validate_data
 
 from sidelight._random import draw_seed
+from sidelight._wording import counted
 from sidelight.blocks import Block, CSRRows, as_blocks, check_dask, check_sizes, is_dask
 from sidelight.exceptions import DataError, SideInformationError, UnsupportedStatementError
 from sidelight.models import model_names
@@ -325,7 +326,7 @@ def check_kinds(model: Any, side: SideInformation) -> None:
             continue
         others = model_names(accepts=kind)
         instead = f"Models that take it: {', '.join(others)}" if others else "No model here does"
-        count = "1 statement" if len(wrong) == 1 else f"{len(wrong):,} statements"
+        count = counted(len(wrong), "statement")
         raise UnsupportedStatementError(
             f"{type(model).__name__} cannot use {kind!r} ({count}, first: "
             f"{side.describe(int(wrong[0]))}). {model.refuses.get(kind, '')}{instead}.",

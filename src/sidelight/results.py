@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sidelight._html import table, tag
+from sidelight._wording import counted
 from sidelight.exceptions import DataError
 from sidelight.side import SideInformation
 
@@ -192,7 +193,7 @@ class Verdict:
         return cls(clusters, ~side.violated(labels, clusters=clusters), **more)
 
     def __repr__(self) -> str:
-        return f"Verdict({int(self.kept.sum()):,} of {len(self.kept):,} statements kept)"
+        return f"Verdict({int(self.kept.sum()):,} of {counted(len(self.kept), 'statement')} kept)"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -431,14 +432,14 @@ class ClusterResult:
             ]
             parts.append(table(["cluster", "rows", "share"], rows))
             if len(sizes) > _SHOWN:
-                parts.append(tag("p", f"and {len(sizes) - _SHOWN:,} smaller clusters"))
+                parts.append(tag("p", f"and {counted(len(sizes) - _SHOWN, 'smaller cluster')}"))
         parts += [tag("p", sentence) for sentence in self.advice]
         return tag("div", *parts)
 
     def _told(self) -> str:
         return (
-            f"{len(self.labels):,} rows in {len(self.cluster_names):,} clusters; "
-            f"{int(self.violated.sum()):,} of {len(self.violated):,} statements broken"
+            f"{counted(len(self.labels), 'row')} in {counted(len(self.cluster_names), 'cluster')}; "
+            f"{int(self.violated.sum()):,} of {counted(len(self.violated), 'statement')} broken"
         )
 
     def __repr__(self) -> str:

@@ -10,8 +10,8 @@ def test_check_finds_no_fault_with_consistent_statements(run, tmp_path):
     side.write(tmp_path / "side.csv")
     result = run("check", tmp_path / "side.csv", "--rows", 3, "--clusters", 2)
     assert result.exit_code == 0
-    assert "no conflicts" in result.output
-    assert "2 clusters can keep every statement: yes" in result.output
+    assert "conflicts: none" in result.output
+    assert "Can 2 clusters keep every statement? yes" in result.output
 
 
 def test_check_explains_conflicts_with_the_users_ids_and_counts_annotators(run, tmp_path):
@@ -71,7 +71,7 @@ def test_annotators_who_differ_are_named_with_an_example(run, tmp_path):
     bob = SideInformation.from_labels(["x", "x", None], annotator="bob")
     (ann + bob).write(tmp_path / "side.jsonl")
     result = run("check", tmp_path / "side.jsonl")
-    assert "ann and bob judged 2 things both, and differ on 1" in result.output
+    assert "ann and bob both judged 2 rows or pairs, and differ on 1" in result.output
     assert "1 is 'y' (label, ann); 1 is 'x' (label, bob)" in result.output
 
 
@@ -120,7 +120,7 @@ def test_unknown_rows_come_with_the_nearest_ids_or_are_skipped(shell, run, patie
     result = run(*about, "--skip-unknown")
     assert result.exit_code == 1  # the contradictions are still there
     told = " ".join(result.output.split())
-    assert "1 statement is about rows that the data does not have (p999), and left out." in told
+    assert "1 statement was left out, about rows that the data does not have (p999)." in told
 
 
 def test_the_advice_about_self_pairs_is_the_option_of_the_command(shell, run, patients, tmp_path):
@@ -129,7 +129,7 @@ def test_the_advice_about_self_pairs_is_the_option_of_the_command(shell, run, pa
     about = ("--data", patients, "--id", "patient")
     assert "Leave them out: --self-pairs drop." in shell("check", path, *about).stderr
     result = run("check", path, *about, "--self-pairs", "drop")
-    assert "1 statements about 2 of 120 rows" in result.output
+    assert "1 statement about 2 of 120 rows" in result.output
 
 
 def test_conversion_keeps_columns_and_knows_other_tools(run, tmp_path):
@@ -141,7 +141,7 @@ def test_conversion_keeps_columns_and_knows_other_tools(run, tmp_path):
     assert '"mood": "good"' in (tmp_path / "out.jsonl").read_text()
     result = run("convert", tmp_path / "out.jsonl", tmp_path / "training.json", "--to", "dedupe")
     assert result.exit_code == 0, result.output
-    assert "1 statements were left out: the format holds must, cannot." in result.output
+    assert "1 statement was left out: the format holds must, cannot." in result.output
     result = run("convert", tmp_path / "training.json", tmp_path / "again.csv")
     assert result.exit_code == 0, result.output
     assert "must,a,b" in (tmp_path / "again.csv").read_text()

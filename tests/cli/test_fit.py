@@ -66,7 +66,7 @@ def test_the_output_is_the_input_with_four_more_columns_at_most(
     assert {row["cluster_name"] for row in after} == {"mild", "severe", "stable"}
     assert after[1]["cluster_name"] == "stable"
     assert {row["cluster"] for row in after} == {"0", "1", "2"}
-    for told in ("standardised", "3 missing values", "(must) were left out", str(out)):
+    for told in ("standardised", "3 missing values", "(must) left out", str(out)):
         assert told in result.output.replace("\n", " ")
 
 
@@ -86,7 +86,7 @@ def test_memberships_and_suspects_come_from_models_that_have_them(run, patients,
     assert rows["p010"]["suspect"] == rows["p060"]["suspect"] == "1"
     assert rows["p100"]["suspect"] == "0"
     assert "p010 with p060 (must, bob)" in result.output
-    assert "contradict others" in result.output
+    assert "contradicted by others" in result.output
 
 
 def test_labels_of_a_column_join_the_statements(run, patients, tmp_path):
@@ -366,6 +366,6 @@ def test_a_fit_goes_on_without_unknown_rows_and_counts_them(
     how = ("--skip-unknown", "--clusters", "3", *short_enough)
     result = run("fit", patients, "--side", said, "--out", tmp_path / "out.csv", *how)
     assert result.exit_code == 0, result.output
-    assert "1 statement is about rows that the data does not have (p999)" in " ".join(
+    assert "1 statement was left out, about rows that the data does not have (p999)" in " ".join(
         result.output.split()
     )

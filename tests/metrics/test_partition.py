@@ -191,10 +191,10 @@ def test_clusters_of_single_rows_claim_no_pairs():
         ([0, 1], [0, 1, 1], "labels_true has 2 rows and labels_pred has 3"),
         ([], [], "labels_true is empty"),
         ([[0, 1]], [0, 1], r"labels_true has shape \(1, 2\)"),
-        ([0, 1], [0.0, np.nan], "labels_pred is missing in 1 rows, the first of them row 1"),
+        ([0, 1], [0.0, np.nan], "labels_pred is missing in 1 row, first in row 1"),
         (["a", None, None], [0, 1, 1], "labels_true is missing in 2 rows"),
-        (["a", np.nan], [0, 1], "labels_true is missing in 1 rows"),
-        (pd.array([1, pd.NA], dtype="Int64"), [0, 1], "labels_true is missing in 1 rows"),
+        (["a", np.nan], [0, 1], "labels_true is missing in 1 row"),
+        (pd.array([1, pd.NA], dtype="Int64"), [0, 1], "labels_true is missing in 1 row"),
         ([[1], [1, 2]], [0, 1], "inhomogeneous|cannot be a label"),
     ],
 )

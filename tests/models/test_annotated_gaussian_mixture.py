@@ -599,7 +599,7 @@ def test_fewer_distinct_rows_than_clusters_gives_fewer_clusters(variance_prior):
 
 def test_all_rows_alike():
     X = np.full((10, 2), 0.1)
-    with pytest.warns(ConvergenceWarning, match="found 1 clusters"):
+    with pytest.warns(ConvergenceWarning, match="found 1 cluster"):
         model = AnnotatedGaussianMixture(2, **QUICK).fit(X)
     assert np.isfinite(model.objective_)
 

@@ -165,6 +165,6 @@ def test_warnings_are_for_runs_that_the_limit_ended_and_for_clusters_that_are_mi
     with pytest.warns(ConvergenceWarning, match="after max_iter=5 iterations; raise it"):
         warn_not_converged(_Run, 5, "raise it")
     warn_not_converged(_Run, 6, "raise it")
-    with pytest.warns(ConvergenceWarning, match="found 1 clusters where 2 were asked for: why"):
+    with pytest.warns(ConvergenceWarning, match="found 1 cluster where 2 were asked for: why"):
         warn_fewer_clusters(1, 2, "why")
     warn_fewer_clusters(2, 2)

@@ -450,7 +450,7 @@ def test_equal_rows_are_one_state_after_the_other(only_neighbors):
 def test_fewer_clusters_because_states_are_left_for_ever_are_told_so():
     P = np.diag(np.ones(4), 1)
     P[4, 4] = 1.0
-    with pytest.warns(ConvergenceWarning, match="found 1 clusters .* there are 1 states that last"):
+    with pytest.warns(ConvergenceWarning, match="found 1 cluster .* there are 1 states that last"):
         model = quick(2, chain="transition").fit(P)
     assert_array_equal(model.labels_, np.zeros(5))
 

@@ -226,7 +226,7 @@ def test_a_page_without_statements_and_data_is_short_and_true(tmp_path):
     result = PartitionLevelKMeans(2, random_state=0).fit([[0.0], [0.1], [5.0]]).result_
     result.report(tmp_path / "page.html")
     text = " ".join(Page((tmp_path / "page.html").read_text(encoding="utf-8")).text)
-    assert "Nobody said anything about these rows." in text
+    assert "There are no statements about these rows." in text
     assert "What sets them apart" not in text
 
 

@@ -189,7 +189,7 @@ def test_other_columns_follow_statements_that_are_left_out(tmp_path):
     path = write(tmp_path / "said.csv", text.replace("label,v3,,d\n", ""))
     found = read_all(path, index=IDS, self_pairs="drop", skip_unknown=True)
     assert found.extra == {"mood": ["a", "e"]}
-    assert "1 statement is about rows that the data does not have (v9), and left out" in str(
+    assert "1 statement was left out, about rows that the data does not have (v9)" in str(
         found.notes
     )
 

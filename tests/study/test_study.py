@@ -324,7 +324,7 @@ def test_one_column_may_be_named_without_a_list(people):
 
 def test_statements_that_a_model_cannot_use_are_left_out_on_request(people):
     answer = fit(people, side=said_of(people, must=[("p00", "p01")]), use_what_fits=True)
-    assert "1 statements (must) were left out" in " ".join(answer.notes)
+    assert "1 statement (must) left out" in " ".join(answer.notes)
     assert answer.result.side.n_statements == 3
     assert "left out" not in " ".join(fit(people, use_what_fits=True).notes)
 

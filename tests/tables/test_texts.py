@@ -56,7 +56,7 @@ def test_a_missing_text_is_a_row_of_zeros_and_is_told(questions):
     questions.loc[1, "text"] = None
     prepared = prepare(questions, text="text", drop="age", text_model="tf-idf")
     assert not prepared.X[1].any()
-    assert "1 rows have no text" in " ".join(prepared.notes)
+    assert "1 row has no text" in " ".join(prepared.notes)
 
 
 def test_words_that_nobody_knew_leave_zeros(questions):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sidelight._reading import refuse_missing
+from sidelight._wording import counted
 from sidelight.cli._options import (
     Columns,
     Data,
@@ -208,4 +209,4 @@ def _hold(
 
 
 def _count(n: int) -> str:
-    return "1 answer of this sitting is" if n == 1 else f"{n:,} answers of this sitting are"
+    return counted(n, "new answer", "is")

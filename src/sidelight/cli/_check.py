@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from sidelight._wording import counted
 from sidelight.cli._options import About, Id, OwnPairs, Rows, SelfPairs, SkipUnknown
 
 
@@ -20,7 +21,7 @@ def check(
     self_pairs: OwnPairs = SelfPairs.stop,
     clusters: Annotated[
         int | None,
-        typer.Option(min=1, help="Ask whether so many clusters can keep every statement."),
+        typer.Option(min=1, help="Check whether this number of clusters can keep every statement."),
     ] = None,
     limit: Annotated[int, typer.Option(min=0, help="How many conflicts to explain.")] = 10,
 ) -> None:
@@ -52,8 +53,8 @@ def check(
 def in_words(summary: dict[str, Any]) -> str:
     """The check in words: counts, groups, disagreements, conflicts and feasibility."""
     lines = [
-        f"{summary['n_statements']:,} statements about {summary['n_rows_spoken_of']:,} of "
-        f"{summary['n_rows']:,} rows",
+        f"{counted(summary['n_statements'], 'statement')} about "
+        f"{summary['n_rows_spoken_of']:,} of {counted(summary['n_rows'], 'row')}",
         "",
         *_count_table(summary),
         "",
@@ -64,9 +65,8 @@ def in_words(summary: dict[str, Any]) -> str:
     ]
     feasible = summary["feasible"]
     if feasible is not None:
-        lines.append(
-            f"{feasible['clusters']} clusters can keep every statement: {feasible['reason']}"
-        )
+        clusters = counted(feasible["clusters"], "cluster")
+        lines.append(f"Can {clusters} keep every statement? {feasible['reason']}")
     return "\n".join(lines)
 
 
@@ -96,7 +96,7 @@ def _classes(summary: dict[str, Any]) -> list[str]:
 
 def _groups(groups: dict[str, int]) -> str:
     if not groups["n"]:
-        return "groups: nothing ties rows together"
+        return "groups: none"
     return (
         f"groups: {groups['n']:,} of more than one row, the largest of {groups['largest']:,} rows"
     )
@@ -107,7 +107,7 @@ def _disagreements(found: list[dict[str, Any]]) -> list[str]:
     for pair in found:
         first, second = pair["annotators"]
         lines.append(
-            f"disagreement: {first} and {second} judged {pair['n_both']:,} things both, "
+            f"disagreement: {first} and {second} both judged {pair['n_both']:,} rows or pairs, "
             f"and differ on {pair['n_differ']:,}"
         )
         lines += [f"  {example}" for example in pair["examples"]]
@@ -117,8 +117,8 @@ def _disagreements(found: list[dict[str, Any]]) -> list[str]:
 def _conflicts(conflicts: dict[str, Any]) -> list[str]:
     broken, chains = conflicts["n_broken"], conflicts["chains"]
     if not broken:
-        return ["conflicts: no conflicts"]
-    count = "1 statement is" if broken == 1 else f"{broken:,} statements are"
+        return ["conflicts: none"]
+    count = counted(broken, "statement", "is")
     lines = [f"conflicts: {count} contradicted by others"]
     lines += [f"  {chain}" for chain in chains]
     if broken > len(chains):

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from sidelight._wording import counted
 from sidelight.cli._options import (
     About,
     Id,
@@ -112,9 +113,9 @@ def convert(
     if kinds is not None:
         left = known.n_statements - known.only(kind=kinds).n_statements
         known, extra = known.only(kind=kinds), {}
-        notes += [f"{left:,} statements were left out: the format holds {', '.join(kinds)}."] * (
-            left > 0
-        )
+        notes += [
+            f"{counted(left, 'statement', 'was')} left out: the format holds {', '.join(kinds)}."
+        ] * (left > 0)
     elif extra:
         notes.append(f"Other columns were kept: {', '.join(extra)}.")
     known.write(

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sidelight._wording import counted
 from sidelight.exceptions import DataError
 
 Codes = npt.NDArray[np.int64]
@@ -81,6 +82,6 @@ def _codes_of_objects(values: Sequence[object], name: str) -> Codes:
 
 def _missing_error(name: str, row: int, count: int) -> DataError:
     return DataError(
-        f"{name} is missing in {count} rows, the first of them row {row}; leave those rows out of "
-        "both partitions, or call sidelight.metrics.score, which does so for unknown truth."
+        f"{name} is missing in {counted(count, 'row')}, first in row {row}; leave missing rows "
+        "out of both partitions, or call sidelight.metrics.score, which does so for unknown truth."
     )

@@ -17,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from sidelight._validation import Interval, StrOptions
+from sidelight._wording import counted
 from sidelight.blocks import Cluster, active_client, as_blocks, one_blas_thread, threads
 from sidelight.exceptions import DataError
 
@@ -206,7 +207,7 @@ def warn_fewer_clusters(
 ) -> None:
     """Say so if fewer clusters were found than asked for."""
     if n_found < n_asked:
-        warn(f"found {n_found} clusters where {n_asked} were asked for: {because}.")
+        warn(f"found {counted(n_found, 'cluster')} where {n_asked} were asked for: {because}.")
 
 
 # The workers of a cluster

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sidelight._random import draw_seed
+from sidelight._wording import counted
 from sidelight.models import find_model
 from sidelight.query._choose import expected_error
 from sidelight.query._committee import Committee, Facts, bare, start, told, whole
@@ -411,8 +412,8 @@ class Asker:
 
     def __repr__(self) -> str:
         return (
-            f"Asker({self.n_samples} rows; {len(self.answers)} answers, "
-            f"{self._state.committee.items.is_anchor.sum()} classes named)"
+            f"Asker({self.n_samples} rows; {counted(len(self.answers), 'answer')}, "
+            f"{counted(int(self._state.committee.items.is_anchor.sum()), 'class')} named)"
         )
 
     # Steps

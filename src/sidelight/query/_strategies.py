@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight._random import draw_seed
+from sidelight._wording import counted
 from sidelight.models import find_model
 from sidelight.query._asker import FORMAT, Asker, read_book, replay
 from sidelight.query._log import Names, side_of
@@ -210,7 +211,8 @@ class SequentialAsker(ABC):
         return found
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.n_samples} rows; {len(self.answers)} answers)"
+        answers = counted(len(self.answers), "answer")
+        return f"{type(self).__name__}({self.n_samples} rows; {answers})"
 
     def _here(self) -> "_Machine":
         """The machine after this log: the predecessor's, if it stands one answer behind."""

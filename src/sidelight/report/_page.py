@@ -349,8 +349,8 @@ def _moved(summary: dict[str, Any]) -> str:
         return ""
     share = before["n_moved"] / max(summary["n_rows"], 1)
     return (
-        f" The statements have moved {_count(before['n_moved'], 'row')} ({_percent(share)}) to "
-        f"another cluster; without them there are {before['n_clusters']:,} clusters."
+        f" The statements moved {_count(before['n_moved'], 'row')} ({_percent(share)}) to another "
+        f"cluster; without them the model finds {_count(before['n_clusters'], 'cluster')}."
     )
 
 
@@ -455,14 +455,14 @@ def _statements_section(summary: dict[str, Any]) -> Html:
     side, kept = summary["side"], summary["kept"]
     title = tag("h2", "What people said")
     if not kept["n"]:
-        return join([title, tag("p", "Nobody said anything about these rows.")])
+        return join([title, tag("p", "There are no statements about these rows.")])
     by_kind = [[row["kind"], row["n"], row["kept"], row["broken"]] for row in kept["by_kind"]]
     parts: list[Any] = [
         title,
         tag(
             "p",
-            f"{kept['n']:,} statements about {side['n_rows_spoken_of']:,} of the "
-            f"{side['n_rows']:,} rows. “Broken” are those that the clusters do not keep.",
+            f"{_count(kept['n'], 'statement')} about {side['n_rows_spoken_of']:,} of the "
+            f"{side['n_rows']:,} rows. A statement is broken if the clusters contradict it.",
         ),
         _table(["kind", "statements", "kept", "broken"], by_kind, stack=False),
         *_people(kept["by_annotator"]),

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from sidelight._random import draw_seed
+from sidelight._wording import counted
 from sidelight.blocks import active_client
 from sidelight.exceptions import SidelightError
 from sidelight.select._candidates import (
@@ -518,7 +519,7 @@ def _lines(
 
 
 def _reason(chosen: Entry, behind: dict[int, float], n_judged: int) -> str:
-    what = f"{chosen.candidate.name} with {chosen.n_clusters} clusters is chosen"
+    what = f"{chosen.candidate.name} with {counted(chosen.n_clusters, 'cluster')} is chosen"
     n_ties = sum(away < TIE for away in behind.values()) - 1
     if len(behind) == 1:
         return f"{what}: it is the only candidate."
@@ -586,6 +587,6 @@ def held_out_number(
         return chosen.n_clusters, ""
     told = ", ".join(map(str, sorted(ties)))
     return chosen.n_clusters, (
-        f"{chosen.n_clusters} clusters do best by {run.n_judged} statements held back; they do not "
-        f"tell it from {told}. More statements would."
+        f"{counted(chosen.n_clusters, 'cluster')} scored best on {run.n_judged} held-out "
+        f"statements, but {told} cannot be excluded. Give more statements."
     )

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from sidelight._wording import counted
 from sidelight.exceptions import SideInformationError
 from sidelight.side._closure import Bonds, bonds, components
 from sidelight.side._kinds import IS_PAIR, LABEL, SIGN, TABLE
@@ -145,17 +146,17 @@ class Conflicts(Sequence[Conflict]):
         return self.explained[k]
 
     def __repr__(self) -> str:
-        return f"Conflicts({len(self.broken):,} broken statements, {len(self):,} explained)"
+        return (
+            f"Conflicts({counted(len(self.broken), 'broken statement')}, {len(self):,} explained)"
+        )
+
+    def _count(self) -> str:
+        return counted(len(self.broken), "broken statement")
 
     def __str__(self) -> str:
         if not len(self.broken):
             return "no conflicts"
-        count = (
-            "1 broken statement"
-            if len(self.broken) == 1
-            else f"{len(self.broken):,} broken statements"
-        )
-        lines = [f"{count}:"] + [f"  {conflict}" for conflict in self.explained]
+        lines = [f"{self._count()}:"] + [f"  {conflict}" for conflict in self.explained]
         if len(self.broken) > len(self):
             lines.append(f"  and {len(self.broken) - len(self):,} more (see `broken` and `chain`)")
         return "\n".join(lines)

@@ -188,7 +188,7 @@ def read_all(
     >>> _ = path.write_text("# asked on Monday\n0 1 must\n1 3 cannot\n1 9 must\n")
     >>> found = read_all(path, format="pairs", n_samples=4, skip_unknown=True)
     >>> found.side, found.notes[0].split(": ")[1]
-    (SideInformation(4 rows; 1 must, 1 cannot), '1 statement is about rows that the data ...')
+    (SideInformation(4 rows; 1 must, 1 cannot), '1 statement was left out, about rows ...')
     """
     path = Path(path)
     refuse_missing(path, SideInformationError)

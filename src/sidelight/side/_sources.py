@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from sidelight._wording import counted
 from sidelight.exceptions import (
     SideInformationError,
     UnknownNumberOfRowsError,
@@ -268,9 +269,9 @@ def _without_unknown(
         f" and {len(rows) - 5:,} more" if len(rows) > 5 else ""
     )
     n_left = int((~kept).sum())
-    plural = "1 statement is" if n_left == 1 else f"{n_left:,} statements are"
     return source.take(kept), [
-        f"{source.name}: {plural} about rows that the data does not have ({shown}), and left out."
+        f"{source.name}: {counted(n_left, 'statement', 'was')} left out, about rows that the data "
+        f"does not have ({shown})."
     ]
 
 

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sidelight._wording import counted
 from sidelight.exceptions import SelfPairsError, SideInformationError, UnknownRowsError
 from sidelight.side._kinds import IS_CLASS, IS_PAIR, KINDS, SIGN
 from sidelight.side._names import Name, as_column, brief, encode, is_missing, look_up
@@ -330,7 +331,7 @@ def refuse(
         return
     named = "; ".join(f"statement {k} ({say(int(k))})" for k in bad[:5])
     more = f" and {len(bad) - 5:,} more" if len(bad) > 5 else ""
-    count = "1 statement" if len(bad) == 1 else f"{len(bad):,} statements"
+    count = counted(len(bad), "statement")
     raise error(f"{problem}, in {count}: {named}{more}.", advice=f"What to do: {remedy}")
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sidelight._wording import counted
 from sidelight.exceptions import SidelightError
 from sidelight.side import SideInformation
 from sidelight.study._build import COUNTS, reseeded
@@ -92,7 +93,7 @@ class Answer:
     >>> answer.columns()["cluster_name"]
     ['low', 'low', 'high', 'high']
     >>> print(answer.in_words())
-    2 statements are too few to hold some back: how good the answer is remains open. Ask for 18...
+    2 statements are too few to hold some back, so the quality of the answer is unknown. Ask ...
     table: 4 rows, clustered by 1 columns.
     Not used to cluster: known.
     Columns were standardised (mean 0, standard deviation 1).
@@ -372,10 +373,11 @@ class Answer:
             lines += ["", *_comparisons(self.summary())]
         clashes = len(result.side.conflicts(limit=0).broken)
         if clashes:
-            lines += ["", f"{clashes:,} statements contradict others; 'sidelight check' explains."]
+            count = counted(clashes, "statement", "is")
+            lines += ["", f"{count} contradicted by others: see 'sidelight check'."]
         broken = result.broken()
         if broken:
-            lines += ["", f"{len(broken):,} statements are broken, the first ones:"]
+            lines += ["", f"{counted(len(broken), 'statement', 'is')} broken:"]
             lines += [f"  {sentence}" for sentence in broken[:5]]
         return "\n".join(lines)
 

@@ -11,6 +11,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from sidelight._reading import refuse_missing
+from sidelight._wording import counted
 from sidelight.exceptions import SidelightError, UnknownNumberOfRowsError
 from sidelight.side import KINDS, Reading, SideInformation, read_all, usable_kinds
 from sidelight.tables import Table, as_table, open_h5ad
@@ -195,6 +196,6 @@ def usable_by(known: SideInformation, model: Any) -> tuple[SideInformation, list
         return known, []
     left = sorted({KINDS[code] for code in known.statements.kind}.difference(fits))
     return usable, [
-        f"{n_left:,} statements ({', '.join(left)}) were left out: "
+        f"{counted(n_left, 'statement')} ({', '.join(left)}) left out: "
         f"{type(model).__name__} cannot use them."
     ]

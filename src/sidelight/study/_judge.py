@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sidelight._wording import counted
 from sidelight.exceptions import SidelightError
 from sidelight.side import SideInformation
 from sidelight.study._open import Progress
@@ -38,9 +39,9 @@ def best_of_ours(comparison: "Comparison") -> tuple[Any, list[str]]:
     if row is comparison.choice:
         return model, [comparison.reason]
     return model, [
-        f"{row.model} with {row.n_clusters} clusters is the best model of sidelight by statements "
-        f"held back ({row.score:.2f} ± {row.standard_error:.2f}); {comparison.choice.model} of "
-        f"scikit-learn {_ahead(row, comparison.choice)}."
+        f"{row.model} with {counted(row.n_clusters, 'cluster')} is the best model of sidelight by "
+        f"statements held back ({row.score:.2f} ± {row.standard_error:.2f}); "
+        f"{comparison.choice.model} of scikit-learn {_ahead(row, comparison.choice)}."
     ]
 
 
@@ -57,9 +58,9 @@ def beside(comparison: "Comparison", name: str) -> list[str]:
     if own is None or not own.behind > CLEARLY:
         return []
     return [
-        f"{first.model} with {first.n_clusters} clusters does better by the statements held back: "
-        f"{first.score:.2f} beside {own.score:.2f}, a difference of {own.behind:.1f} standard "
-        "errors."
+        f"{first.model} with {counted(first.n_clusters, 'cluster')} does better by the statements "
+        f"held back: {first.score:.2f} beside {own.score:.2f}, a difference of "
+        f"{own.behind:.1f} standard errors."
     ]
 
 
@@ -75,8 +76,8 @@ def hold_out(
         if 0 < n_statements < ENOUGH:
             folds = 0
             return None, [
-                f"{n_statements} statements are too few to hold some back: how good the answer is "
-                f"remains open. Ask for {ENOUGH - n_statements} more."
+                f"{counted(n_statements, 'statement', 'is')} too few to hold some back, so the "
+                f"quality of the answer is unknown. Ask for {ENOUGH - n_statements} more."
             ]
     if not (folds and n_statements):
         return None, []

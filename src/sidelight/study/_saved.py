@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight._saving import read_archive, write_archive
+from sidelight._wording import counted
 from sidelight.exceptions import SavedModelError, SidelightError
 from sidelight.study._answer import Answer
 from sidelight.tables import Preparation, Table, as_table
@@ -272,7 +273,7 @@ class Prediction:
 
     def __repr__(self) -> str:
         n_clusters = len(np.unique(self.labels))
-        return f"Prediction({len(self.labels):,} rows in {n_clusters:,} clusters)"
+        return f"Prediction({counted(len(self.labels), 'row')} in {counted(n_clusters, 'cluster')})"
 
     @property
     def names(self) -> NDArray[Any]:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sidelight._wording import counted
 from sidelight.exceptions import DataError
 from sidelight.tables._columns import Column, as_texts, listed
 from sidelight.tables._reader import PreparedColumn, Reader, as_numbers, text_way
@@ -354,5 +355,5 @@ def _notes(table: Table, preparation: Preparation, impute: str | None) -> list[s
 
 def _text_note(table: Table, name: str, text: WordVectors | SentenceVectors) -> str:
     gaps = sum(cell is None or not cell.strip() for cell in as_texts(table.columns[name]))
-    missing = f"; {gaps:,} rows have no text, and zeros instead" if gaps else ""
+    missing = f"; {counted(gaps, 'row', 'has')} no text and got zeros" if gaps else ""
     return f"The texts of {name!r} were turned into numbers: {text.in_words}{missing}."

@@ -8,6 +8,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from sidelight._wording import counted
 from sidelight.cli._asking.interview import Interview, Progress
 from sidelight.cli._asking.rows import Rows, written
 from sidelight.query import QuestionError
@@ -74,7 +75,7 @@ def converse(
             note = str(error)
         except _NoName:
             note = ""
-    return f"{budget} answers were asked for"
+    return f"{counted(budget or 0, 'answer', 'was')} asked for"
 
 
 class _NoName(Exception):
