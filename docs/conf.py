@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import re
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 from sphinx_gallery.sorting import FileNameSortKey
 
 import sidelight
+import sidelight.models
 
 project = "sidelight"
 author = "the sidelight developers"
@@ -53,6 +56,50 @@ myst_heading_anchors = 3
 autosummary_generate = True
 autosummary_ignore_module_all = False
 autosummary_imported_members = True
+
+
+_PARTS = re.findall(
+    r"^   (sidelight\.\w+)$", (Path(__file__).parent / "api" / "index.rst").read_text("utf-8"), re.M
+)
+_CLASSES = {
+    f"{part}.{name}": thing
+    for part in _PARTS
+    for module in [importlib.import_module(part)]
+    for name in module.__all__
+    if isinstance(thing := getattr(module, name), type)
+}
+
+
+# A class that two parts export has a page in both; its name may be indexed only once.
+def _second_homes() -> list[str]:
+    first = dict.fromkeys(_CLASSES.values())
+    for name, thing in _CLASSES.items():
+        first[thing] = first[thing] or name
+    return [name for name, thing in _CLASSES.items() if first[thing] != name]
+
+
+# The page of a class has the methods that are written here, inherited or not; scikit-learn's own
+# are in its manual. Traits of models are for the registry, and `model_tags` shows them.
+def _methods() -> dict[str, list[str]]:
+    shown = {}
+    for name, thing in _CLASSES.items():
+        members = {n: getattr(thing, n) for n in dir(thing) if not n.startswith(("_", "set_"))}
+        shown[name] = [
+            n
+            for n, member in members.items()
+            if inspect.isroutine(member)
+            and (getattr(member, "__module__", None) or "").startswith("sidelight")
+            and inspect.getdoc(member)
+        ]
+    return shown
+
+
+_TRAITS = [n for n in inspect.get_annotations(sidelight.models.SideClusterer) if n[0] != "_"]
+autosummary_context = {
+    "second_homes": _second_homes(),
+    "shown": _methods(),
+    "traits": _TRAITS,
+}
 autodoc_typehints = "none"  # numpydoc's types say more
 autodoc_class_signature = "mixed"
 autodoc_inherit_docstrings = False

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sidelight.side import SideInformation
     from sidelight.study import load, save
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = ["ClusterResult", "SideInformation", "StatementMetric", "__version__", "load", "save"]
 __all__ += model_names()

@@ -47,7 +47,7 @@ def test_options_named_in_the_readme_exist():
     commands = typer.main.get_command(app).commands.values()
     known = {option for command in commands for p in command.params for option in p.opts}
     told = set(re.findall(r"--[a-z][a-z-]+", README.read_text(encoding="utf-8")))
-    assert {"--id", "--labels", "--scale", "--report"} <= told <= known
+    assert {"--id", "--side", "--report"} <= told <= known
 
 
 def test_a_typo_is_met_with_a_suggestion(shell):
@@ -88,7 +88,7 @@ def commands_of_the_readme():
 def test_the_commands_of_the_readme_run_in_their_order(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     commands = commands_of_the_readme()
-    assert {words[1] for words in commands} >= {"data", "check", "fit", "models"}
+    assert {words[1] for words in commands} >= {"data", "check", "fit"}
     for words in commands:
         result = run(*words[1:])
         # A check may find conflicts; that is what it is for.

@@ -137,7 +137,7 @@ def test_before_and_after_share_colours_and_the_difference_is_counted(told, tmp_
     now, then = colours("now"), colours("before")
     assert now.keys() == then.keys()
     assert sum(now[dot] != then[dot] for dot in now) == 1
-    assert "The statements have moved 1 row (3\N{NO-BREAK SPACE}%)" in html
+    assert "The statements moved 1 row (3\N{NO-BREAK SPACE}%)" in html
 
 
 def test_the_quality_stands_first_with_its_meaning(told, tmp_path):

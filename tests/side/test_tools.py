@@ -198,7 +198,10 @@ def test_unknown_rows_can_be_skipped_by_number_too(tmp_path):
     path = write(tmp_path / "said.csv", "kind,i,j\nmust,0,1\nmust,1,7\nmust,8,9\n")
     found = read_all(path, n_samples=3, skip_unknown=True)
     assert found.side.n_statements == 1
-    assert "2 statements are about rows that the data does not have (8, 7, 9)" in found.notes[0]
+    assert (
+        "2 statements were left out, about rows that the data does not have (8, 7, 9)"
+        in (found.notes[0])
+    )
 
 
 def test_unknown_ids_come_with_the_nearest_ones(tmp_path):

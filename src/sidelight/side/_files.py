@@ -133,10 +133,10 @@ def read_all(
     ----------
     path : str or path
         The file.
-    format : {"csv", "tsv", "jsonl", "parquet", "pairs", "graph", "label-studio", "prodigy", \
-"dedupe"}, optional
-        By default told by the suffix: .csv, .tsv, .jsonl or .ndjson, .parquet, .link (graph); in
-        .json and .jsonl files of other tools by what they hold.
+    format : str, optional
+        One of the formats below. By default the suffix decides: .csv, .tsv, .jsonl or .ndjson,
+        .parquet, .link (graph); .json and .jsonl files of other tools are recognised by their
+        contents.
 
         - ``csv`` and ``tsv``: a table with a line of column names: ``kind``, ``i`` and, as needed,
           ``j``, ``class``, ``weight``, ``annotator``, ``vocabulary``, in any order. Other columns
