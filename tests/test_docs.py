@@ -275,6 +275,14 @@ def test_models_document_every_default(name):
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))
+def test_every_model_names_its_rivals(name):
+    named = re.search(r"See Also\n-+\n(.*?)\n\n", inspect.getdoc(MODELS[name]), re.S)
+    rivals = re.findall(r"^(\w+) : ", named.group(1), re.M)
+    assert rivals
+    assert set(rivals) <= set(MODELS) - {name}
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
 def test_every_model_is_on_the_page_about_models(name):
     assert f"sidelight.models.{name}>" in text_of(ROOT / "docs/which-model.md")
 

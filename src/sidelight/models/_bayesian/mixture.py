@@ -90,7 +90,7 @@ _NOBODY = np.empty(0, dtype=np.int64)
 
 
 class BayesianMixture(RowMixture):
-    """A mixture that finds the number of clusters, guided by labels and pairs that may be wrong.
+    """Mixture that finds the number of clusters; labels and pairs may be wrong.
 
     ``n_components`` is a limit: components that the data do not need stay empty. Clusters
     that nobody labelled are found like the others. A statement is evidence, worth ``side_weight``
@@ -217,6 +217,12 @@ n_features)
         The rows so far, in ``fit`` and all calls of ``partial_fit`` since.
     result_ : ClusterResult
         All of this, with the broken statements and where it came from.
+
+    See Also
+    --------
+    AnnotatedGaussianMixture : Estimates the accuracy of annotators.
+    PartialLabelGaussianMixture : A mixture in which labels hold.
+    StructuralEntropyTree : A hierarchy, guided by statements.
 
     Notes
     -----

@@ -43,7 +43,7 @@ _WHOLE = 0.9  # a base partition with a cluster of so many rows says nothing
 
 
 class SemiMultiCons(SideClusterer):
-    """A consensus of several partitions that statements guide, on several levels.
+    """Consensus of several partitions, guided by statements, on several levels.
 
     Rows that all base partitions put together are together; coarser levels ask for the agreement of
     fewer of them. Where sets overlap, statements decide which gets what they share.
@@ -89,6 +89,11 @@ class SemiMultiCons(SideClusterer):
         The number of levels.
     result_ : ClusterResult
         All of this, with the broken statements and where it came from.
+
+    See Also
+    --------
+    ConsensusKMeans : One partition from several, by k-means.
+    SelfSupervisedNMF : An ensemble of factorisations of a graph.
 
     Notes
     -----

@@ -66,7 +66,7 @@ Ints = NDArray[np.int64]
 
 
 class DiscriminativeClustering(SideClusterer):
-    """Clusters that a classifier can tell apart, which agree with what people said.
+    """Committee of classifiers whose clusters agree with all kinds of statements.
 
     Learns from the statements which directions of the data matter, takes every kind of statement,
     forms clusters for classes that nobody named, and tolerates wrong statements.
@@ -107,6 +107,13 @@ class DiscriminativeClustering(SideClusterer):
         The length of ``history_``.
     result_ : ClusterResult
         All of this, with the broken statements and where it came from.
+
+    See Also
+    --------
+    AnnotatedGaussianMixture : Estimates the accuracy of annotators.
+    BayesianMixture : Finds the number of clusters; counts and categories too.
+    StructuralEntropyTree : A hierarchy, guided by statements.
+    PCKMeans : A broken statement has a fixed cost.
 
     Notes
     -----

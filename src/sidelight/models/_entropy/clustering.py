@@ -64,7 +64,7 @@ _FEWEST_NEIGHBORS = 15
 
 
 class StructuralEntropyClustering(EntropyGraphModel):
-    """Clusters of a neighbour graph that describe it in the fewest bits, with any statements.
+    """Partition of a neighbour graph that describes a walk on it in the fewest bits.
 
     Finds the number of clusters by itself, takes must-links, cannot-links, labels and negative
     labels together, and treats all of them as evidence, with weights, that the data may outvote.
@@ -140,6 +140,12 @@ class StructuralEntropyClustering(EntropyGraphModel):
         The length of ``history_``.
     result_ : ClusterResult
         All of this, with the broken statements and where it came from.
+
+    See Also
+    --------
+    StructuralEntropyTree : A hierarchy, guided by statements.
+    ConstraintPropagation : Statements spread along a neighbour graph.
+    MarkovAggregation : Aggregates the states of a Markov chain.
 
     Notes
     -----

@@ -64,7 +64,7 @@ Ints = NDArray[np.int64]
 
 
 class StructuralEntropyTree(EntropyGraphModel):
-    """A tree of clusters that describes a neighbour graph in few bits, with any statements.
+    """Hierarchy of clusters of a neighbour graph in few bits, with any statements.
 
     Takes must-links, cannot-links, labels and negative labels together, as evidence that the data
     may outvote; finds the number of clusters; and says how they fall into parts and join.
@@ -157,6 +157,12 @@ class StructuralEntropyTree(EntropyGraphModel):
         1, the length of ``history_``.
     result_ : ClusterResult
         All of this, with the broken statements and where it came from.
+
+    See Also
+    --------
+    StructuralEntropyClustering : Fewest bits for a walk on a neighbour graph.
+    SparsestCutTree : A hierarchy without statements.
+    BayesianMixture : Finds the number of clusters; counts and categories too.
 
     Notes
     -----

@@ -44,7 +44,7 @@ Ints = NDArray[np.int64]
 
 
 class LabelPropagationNMF(FactorModel):
-    """Nonnegative factorisation of the rows, whose memberships spread from labels along a graph.
+    """Nonnegative factorisation of the rows; labels spread along a neighbour graph.
 
     Parameters
     ----------
@@ -108,6 +108,11 @@ class LabelPropagationNMF(FactorModel):
         Steps of the best start.
     result_ : ClusterResult
         All of this, with the broken statements and where it came from.
+
+    See Also
+    --------
+    PropagatedSymmetricNMF : Factorises a graph; must-links spread.
+    SelfSupervisedNMF : An ensemble of factorisations of a graph.
 
     Notes
     -----

@@ -41,7 +41,7 @@ Ints = NDArray[np.int64]
 
 
 class PropagatedSymmetricNMF(FactorModel):
-    """Symmetric nonnegative factorisation of a graph, learned together with what must-links spread.
+    """Symmetric nonnegative factorisation of a graph; must-links spread along it.
 
     A matrix T of similarities is drawn to the graph, to the must-links and to a product VV' with a
     column for each cluster; both change in turn until they agree.
@@ -104,6 +104,12 @@ class PropagatedSymmetricNMF(FactorModel):
         Steps of the best start.
     result_ : ClusterResult
         All of this, with the broken statements and where it came from.
+
+    See Also
+    --------
+    SelfSupervisedNMF : An ensemble of factorisations of a graph.
+    LabelPropagationNMF : Factorises the rows; labels spread.
+    ConstraintPropagation : Statements spread along a neighbour graph.
 
     Notes
     -----

@@ -40,7 +40,7 @@ Ints = NDArray[np.int64]
 
 
 class SelfSupervisedNMF(FactorModel):
-    """An ensemble of symmetric factorisations of a graph that learns from its own consensus.
+    """Ensemble of symmetric factorisations of a graph that learns from its consensus.
 
     Each member factorises the graph and pays for broken statements; how often the members put two
     rows together is the graph of the next round. At the end this consensus is divided.
@@ -109,6 +109,12 @@ class SelfSupervisedNMF(FactorModel):
         Steps of all rounds.
     result_ : ClusterResult
         All of this, with the broken statements and where it came from.
+
+    See Also
+    --------
+    PropagatedSymmetricNMF : Factorises a graph; must-links spread.
+    LabelPropagationNMF : Factorises the rows; labels spread.
+    SemiMultiCons : One partition from several, on several levels.
 
     Notes
     -----

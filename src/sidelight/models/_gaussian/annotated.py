@@ -85,7 +85,7 @@ _FULL_SEARCH_UP_TO = 3_000
 
 
 class AnnotatedGaussianMixture(RowMixture):
-    """Gaussian clusters from data and from people who are right with some probability.
+    """Gaussian clusters with annotators whose accuracy is estimated.
 
     Every statement is evidence, worth as much as its annotator is accurate; the accuracies are
     estimated with the clusters. Afterwards `annotator_accuracy_` says how good each annotator is,
@@ -159,6 +159,12 @@ class AnnotatedGaussianMixture(RowMixture):
         Generations made, the starts included.
     result_ : ClusterResult
         All of this, with the broken statements and where it came from.
+
+    See Also
+    --------
+    DiscriminativeClustering : The default; takes every kind of statement.
+    BayesianMixture : Finds the number of clusters; counts and categories too.
+    EquivalenceGaussianMixture : A mixture in which pairs and labels hold.
 
     Notes
     -----

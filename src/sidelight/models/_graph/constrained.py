@@ -36,7 +36,7 @@ Ints = NDArray[np.int64]
 
 
 class ConstrainedSpectral(SpectralModel):
-    """Spectral clustering with statements in the graph, and as a penalty on the eigenvectors.
+    """Spectral clustering with statements in the graph and as a penalty.
 
     Must-links are the strongest edges and cannot-links are none; and eigenvectors pay for values
     that differ at the ends of a must-link or agree at those of a cannot-link.
@@ -94,6 +94,11 @@ class ConstrainedSpectral(SpectralModel):
         Iterations of the best start.
     result_ : ClusterResult
         All of this, with the broken statements and where it came from.
+
+    See Also
+    --------
+    RelationSpectral : Statements are edges of the graph.
+    ConstraintPropagation : Statements spread along a neighbour graph.
 
     Notes
     -----

@@ -40,7 +40,7 @@ MOST_PARTS = 12  # whose bipartitions, 2^11, are all compared
 
 
 class SparsestCutTree(GraphModel):
-    """A hierarchy of rows: parts of a neighbour graph, and how they are cut most sparsely.
+    """Hierarchy of sparsest cuts of a neighbour graph, without statements.
 
     Without statements: a base line for hierarchies. Labels give clusters their names and number,
     and change nothing else.
@@ -98,6 +98,10 @@ class SparsestCutTree(GraphModel):
         Iterations of k-means.
     result_ : ClusterResult
         All of this, and where it came from.
+
+    See Also
+    --------
+    StructuralEntropyTree : A hierarchy, guided by statements.
 
     References
     ----------

@@ -49,7 +49,7 @@ _ROOM = 1 << 21  # entries that a task has room for, or 2 n
 
 
 class ConstraintPropagation(SpectralModel):
-    """Spectral clustering of a graph to which statements spread from row to row.
+    """Spectral clustering after statements have spread along a neighbour graph.
 
     A must-link of two rows says something about their neighbours too. It spreads along the edges of
     the neighbour graph, fading, and so raises or lowers the similarities around it; then the graph
@@ -118,6 +118,12 @@ class ConstraintPropagation(SpectralModel):
         Iterations of the best start.
     result_ : ClusterResult
         All of this, with the broken statements and where it came from.
+
+    See Also
+    --------
+    RelationSpectral : Statements are edges of the graph.
+    ConstrainedSpectral : Statements in the graph and as a penalty.
+    StructuralEntropyClustering : Fewest bits for a walk on a neighbour graph.
 
     Notes
     -----

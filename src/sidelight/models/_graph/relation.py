@@ -95,6 +95,11 @@ class RelationSpectral(SpectralModel):
     result_ : ClusterResult
         All of this, with the broken statements and where it came from.
 
+    See Also
+    --------
+    ConstrainedSpectral : Statements in the graph and as a penalty.
+    ConstraintPropagation : Statements spread along a neighbour graph.
+
     Notes
     -----
     Our implementation: only an abstract of the published method is known to us, and its rule for

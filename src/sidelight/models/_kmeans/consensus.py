@@ -47,7 +47,7 @@ Floats = NDArray[np.float64]
 
 
 class ConsensusKMeans(CenterModel):
-    """The partition that agrees best with several others, and with labels.
+    """Partition that agrees best with several others, and with labels.
 
     The others are given, one column each and with gaps, or made from the data by k-means.
 
@@ -108,6 +108,11 @@ class ConsensusKMeans(CenterModel):
         Iterations of the best start.
     result_ : ClusterResult
         All of this, with the broken statements and where it came from.
+
+    See Also
+    --------
+    SemiMultiCons : One partition from several, on several levels.
+    PartitionLevelKMeans : Labels count, and the data can outweigh them.
 
     Notes
     -----

@@ -35,7 +35,7 @@ Ints = NDArray[np.int64]
 
 
 class COPKMeans(SizedModel):
-    """K-means in which every statement is kept.
+    """K-means in which every statement holds.
 
     Must-links, cannot-links, labels and negative labels all hold, right or wrong. Statements that
     contradict each other, or that so many clusters cannot keep, are an error that names the rows.
@@ -82,6 +82,12 @@ class COPKMeans(SizedModel):
         Iterations of the best start.
     result_ : ClusterResult
         All of this, and where it came from.
+
+    See Also
+    --------
+    PCKMeans : A broken statement has a fixed cost.
+    ConstrainedKMeans : Labels hold.
+    EquivalenceGaussianMixture : A mixture in which pairs and labels hold.
 
     Notes
     -----

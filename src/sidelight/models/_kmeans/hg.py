@@ -36,7 +36,7 @@ _DRIFT = 0.2  # of alpha, from parents to children
 
 
 class HGMeans(CenterModel):
-    """K-means that looks for the best solution of all: a population that breeds.
+    """K-means by a genetic search for the lowest sum of squares.
 
     For when the sum of squares itself matters and starts alone do not find its minimum, as with
     many clusters. Children have centres of both parents, one of them moved to where rows are far
@@ -91,6 +91,11 @@ class HGMeans(CenterModel):
         Generations, and one for the starts.
     result_ : ClusterResult
         All of this, with the broken statements and where it came from.
+
+    See Also
+    --------
+    SeededKMeans : Labels only choose the start.
+    PartitionLevelKMeans : Labels count, and the data can outweigh them.
 
     Notes
     -----

@@ -42,7 +42,7 @@ Ints = NDArray[np.int64]
 
 
 class HMRFKMeans(CenterModel):
-    """K-means with a distortion of your choice, in which broken statements cost distances.
+    """K-means with a choice of distances, in which broken statements cost distances.
 
     Squared distances for measurements, the Kullback-Leibler divergence for counts and shares, the
     cosine for texts. A broken must-link costs the distance of its rows, a broken cannot-link what
@@ -96,6 +96,12 @@ class HMRFKMeans(CenterModel):
         Iterations of the best start.
     result_ : ClusterResult
         All of this, with the broken statements and where it came from.
+
+    See Also
+    --------
+    MPCKMeans : Also learns weights of the columns.
+    PCKMeans : A broken statement has a fixed cost.
+    BayesianMixture : Finds the number of clusters; counts and categories too.
 
     Notes
     -----

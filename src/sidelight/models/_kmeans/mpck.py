@@ -91,6 +91,12 @@ class MPCKMeans(CenterModel):
     result_ : ClusterResult
         All of this, with the broken statements and where it came from.
 
+    See Also
+    --------
+    PCKMeans : A broken statement has a fixed cost.
+    HMRFKMeans : Other distances: divergences of counts, the cosine.
+    DiscriminativeClustering : The default; takes every kind of statement.
+
     Notes
     -----
     New rows go to the cluster of the lowest |x - m_k|²_A - log det A, in the metric of each. A

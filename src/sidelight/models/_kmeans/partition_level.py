@@ -48,7 +48,7 @@ Ints = NDArray[np.int64]
 
 
 class PartitionLevelKMeans(CenterModel):
-    """K-means that also keeps rows with the same label together, and with different labels apart.
+    """K-means in which labels and cannot-links count beside distances.
 
     A cluster pays for the mix of labels inside it. With a small ``side_weight`` the data overrules
     a label that does not fit; with the default a labelled row nearly always stays with its label,
@@ -109,6 +109,13 @@ class PartitionLevelKMeans(CenterModel):
         Iterations of the best start.
     result_ : ClusterResult
         All of this, with the broken statements and where it came from.
+
+    See Also
+    --------
+    SeededKMeans : Labels only choose the start.
+    ConstrainedKMeans : Labels hold.
+    PCKMeans : A broken statement has a fixed cost.
+    DiscriminativeClustering : The default; takes every kind of statement.
 
     Notes
     -----

@@ -40,7 +40,7 @@ Floats = NDArray[np.float64]
 
 
 class PCKMeans(SizedModel):
-    """K-means in which every broken statement has a price.
+    """K-means in which every broken statement has a cost.
 
     Must-links, cannot-links, labels and negative labels all count, and the data may overrule any of
     them: a statement is broken where keeping it costs more squared distance than its price.
@@ -101,6 +101,13 @@ class PCKMeans(SizedModel):
         Iterations of the best start.
     result_ : ClusterResult
         All of this, with the broken statements and where it came from.
+
+    See Also
+    --------
+    COPKMeans : Every pair and label holds.
+    LCVQE : A broken pair costs distances of its rows to centres.
+    MPCKMeans : Also learns weights of the columns.
+    DiscriminativeClustering : The default; takes every kind of statement.
 
     Notes
     -----

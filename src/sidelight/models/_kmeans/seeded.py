@@ -30,7 +30,7 @@ Ints = NDArray[np.int64]
 
 
 class SeededKMeans(CenterModel):
-    """K-means that starts at the means of the labelled classes, and is then free.
+    """K-means that starts at the means of the labelled classes.
 
     Labels say where to look, and bind nothing: a wrong one does little harm, and a row may leave
     the cluster of its label.
@@ -74,6 +74,12 @@ class SeededKMeans(CenterModel):
         Iterations of the best start.
     result_ : ClusterResult
         All of this, with the broken statements and where it came from.
+
+    See Also
+    --------
+    ConstrainedKMeans : Labels hold.
+    PartitionLevelKMeans : Labels count, and the data can outweigh them.
+    HGMeans : Searches for the lowest sum of squares.
 
     Notes
     -----
@@ -159,6 +165,12 @@ class ConstrainedKMeans(SizedModel):
         Iterations of the best start.
     result_ : ClusterResult
         All of this, and where it came from.
+
+    See Also
+    --------
+    SeededKMeans : Labels only choose the start.
+    PartitionLevelKMeans : Labels count, and the data can outweigh them.
+    COPKMeans : Every pair and label holds.
 
     Notes
     -----

@@ -75,7 +75,7 @@ class VectorQuantiser(CenterModel):
 
 
 class CVQE(VectorQuantiser):
-    """K-means in which a violated pair costs the distance of the centres involved.
+    """K-means in which a broken pair costs a distance between centres.
 
     A violated pair is placed anew in the cheapest of all pairs of clusters, and the centres that it
     is in are drawn towards the centres where it should be.
@@ -122,6 +122,12 @@ class CVQE(VectorQuantiser):
     result_ : ClusterResult
         All of this, with the broken statements and where it came from.
 
+    See Also
+    --------
+    LCVQE : A broken pair costs distances of its rows to centres.
+    PCKMeans : A broken statement has a fixed cost.
+    COPKMeans : Every pair and label holds.
+
     Notes
     -----
     The time of an iteration grows with n d K, and with K² for each violated pair.
@@ -149,7 +155,7 @@ class CVQE(VectorQuantiser):
 
 
 class LCVQE(VectorQuantiser):
-    """K-means in which a violated pair costs the distance of its rows to the centres involved.
+    """K-means in which a broken pair costs distances of its rows to centres.
 
     Of a violated cannot-link the farther row goes to its next centre; a must-link stays violated
     where joining either cluster is dearer, and then draws both centres towards both rows. Quick,
@@ -199,6 +205,12 @@ class LCVQE(VectorQuantiser):
         Iterations of the best start.
     result_ : ClusterResult
         All of this, with the broken statements and where it came from.
+
+    See Also
+    --------
+    CVQE : A broken pair costs distances between centres.
+    PCKMeans : A broken statement has a fixed cost.
+    COPKMeans : Every pair and label holds.
 
     Notes
     -----

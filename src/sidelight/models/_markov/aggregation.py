@@ -70,7 +70,7 @@ _GIVEN = ("similarity", "transition")
 
 
 class MarkovAggregation(SideClusterer):
-    """Cluster the states of a Markov chain: rows that lead to the same rows belong together.
+    """Clusters of the states of a Markov chain with similar transitions.
 
     A walk steps from row to row, to near ones mostly. Clusters are chosen such that the walk
     between clusters is as predictable as possible, which finds clusters of any shape. Statements
@@ -154,6 +154,11 @@ class MarkovAggregation(SideClusterer):
         The width of the kernel; None for a given matrix.
     result_ : ClusterResult
         All of this, with the broken statements and where it came from.
+
+    See Also
+    --------
+    StructuralEntropyClustering : Fewest bits for a walk on a neighbour graph.
+    ConstraintPropagation : Statements spread along a neighbour graph.
 
     Notes
     -----

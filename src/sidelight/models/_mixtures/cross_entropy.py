@@ -64,7 +64,7 @@ _MANY_ROWS = 100_000
 
 
 class CrossEntropyClustering(GaussianClusters):
-    """Gaussian clusters that dissolve until they pay for themselves, with labels as a price.
+    """Gaussian clusters that are removed until each pays for itself; labels have a cost.
 
     It begins with many clusters and moves rows one by one. A cluster is worth its code length:
     those that get too small dissolve, and the number of clusters is found. Labels are a price on
@@ -123,6 +123,11 @@ class CrossEntropyClustering(GaussianClusters):
         Sweeps of the best start.
     result_ : ClusterResult
         All of this, with the broken statements and where it came from.
+
+    See Also
+    --------
+    PartialLabelGaussianMixture : A mixture in which labels hold.
+    BayesianMixture : Finds the number of clusters; counts and categories too.
 
     Notes
     -----

@@ -44,7 +44,7 @@ Ints = NDArray[np.int64]
 
 
 class EquivalenceGaussianMixture(HeldMixture):
-    """A Gaussian mixture in which must-groups share a component and cannot-links keep rows apart.
+    """Gaussian mixture in which must-links and cannot-links hold.
 
     Every statement holds, right or wrong. Rows that must-links or equal labels tie have one
     component together, and what it is follows from all of them; groups that may not share one are
@@ -118,6 +118,12 @@ class EquivalenceGaussianMixture(HeldMixture):
         Iterations of the best start.
     result_ : ClusterResult
         All of this, and where it came from.
+
+    See Also
+    --------
+    PartialLabelGaussianMixture : A mixture in which labels hold.
+    COPKMeans : Every pair and label holds.
+    BayesianMixture : Finds the number of clusters; counts and categories too.
 
     Notes
     -----

@@ -53,7 +53,7 @@ Ints = NDArray[np.int64]
 
 
 class PartialLabelFuzzyCMeans(ProbableRowModel):
-    """Fuzzy c-means in which labelled rows are drawn to the clusters of their classes.
+    """Fuzzy c-means in which labels pull rows to the clusters of their classes.
 
     Every row belongs to all clusters, to the near ones more. A label is a wish: a row far from its
     class belongs to it in part. Memberships of new rows are in ``predict_proba``.
@@ -105,6 +105,11 @@ class PartialLabelFuzzyCMeans(ProbableRowModel):
         Iterations of the best start.
     result_ : ClusterResult
         All of this, with the broken statements and where it came from.
+
+    See Also
+    --------
+    SeededKMeans : Labels only choose the start.
+    PartialLabelGaussianMixture : A mixture in which labels hold.
 
     Notes
     -----

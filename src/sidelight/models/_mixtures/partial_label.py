@@ -25,7 +25,7 @@ from sidelight.side import SideInformation
 
 
 class PartialLabelGaussianMixture(HeldMixture):
-    """A Gaussian mixture in which the components of labelled rows are known.
+    """Gaussian mixture in which labelled rows stay in their components.
 
     Every label holds, right or wrong: class c is component c. Components beyond the labelled
     classes are free. "Is not class c" keeps a row out of the component of c.
@@ -92,6 +92,12 @@ class PartialLabelGaussianMixture(HeldMixture):
         Iterations of the best start.
     result_ : ClusterResult
         All of this, and where it came from.
+
+    See Also
+    --------
+    EquivalenceGaussianMixture : A mixture in which pairs and labels hold.
+    BayesianMixture : Finds the number of clusters; counts and categories too.
+    CrossEntropyClustering : Starts with many Gaussian clusters and removes some.
 
     Notes
     -----

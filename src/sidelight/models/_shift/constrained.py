@@ -57,7 +57,7 @@ _WIDEST = 1e100  # in units of the data every kernel is 1 long before, and its s
 
 
 class ConstrainedMeanShift(SideClusterer):
-    """Rows climb to the modes of an ever smoother density; cannot-links keep modes apart.
+    """Mean shift in which cannot-links keep modes apart.
 
     The bandwidth grows until all rows would be one cluster, so the number of clusters comes from
     the cannot-links alone, stated or following from labels and must-links: classes that none of
@@ -105,6 +105,11 @@ class ConstrainedMeanShift(SideClusterer):
         The number of steps.
     result_ : ClusterResult
         All of this, with the broken statements and where it came from.
+
+    See Also
+    --------
+    StructuralEntropyClustering : Fewest bits for a walk on a neighbour graph.
+    COPKMeans : Every pair and label holds.
 
     Notes
     -----
