@@ -21,7 +21,7 @@ from sklearn.mixture import GaussianMixture
 from experiments.defaults.development import TABLES, Development, development_table
 from experiments.runner import Cell, Experiment, Outcome, Table, seed_of
 from experiments.tables import markdown
-from sidelight import PCKMeans, StructuralEntropyTree
+from sidelight import DiscriminativeClustering, PCKMeans, StructuralEntropyTree
 from sidelight.exceptions import DatasetNotFoundError
 from sidelight.graph import leading_eigenvectors, neighbor_graph
 from sidelight.metrics import adjusted_rand
@@ -42,7 +42,7 @@ ANNOTATED = 0.6  # of the rows are those that statements may name
 # Those of our models whose fits take a tenth of a second at most.
 MODELS = (*("StructuralEntropyClustering", "StructuralEntropyTree", "PCKMeans", "BayesianMixture"),)
 GRID = (2, 3, 4, 5, 6, 8, 10, 12, 15, 20)
-RULES = ("best score", "one-error rule", "most satisfied", "silhouette")
+RULES = ("choice", "best score", "one-error rule", "most satisfied", "silhouette")
 DRAWS = 1
 RULE_DRAWS = 10
 
@@ -95,16 +95,17 @@ def _choice(cell: Cell) -> dict[str, float]:
     shapes = [_silhouette(X, each) for each in labels]
     kept = [1.0 - side.violated(each).mean() for each in labels]
     chosen = {
-        "best score": rows.index(found.choice),
+        "choice": rows.index(found.choice),
+        "best score": 0,  # rows are sorted by it
         "one-error rule": _one_error(rows),
         "most satisfied": int(np.argmax(kept)),
         "silhouette": int(np.argmax(shapes)),
     }
     values = {rule: float(ari[place]) for rule, place in chosen.items()}
-    # Rows are sorted by score, so that the first is the choice among some of them.
+    # So that the first of some of them has their best score.
     free_of_statements = [place for place, row in enumerate(rows) if not row.n_statements]
-    first, best = chosen["best score"], int(np.argmax(ari))
-    right = _share_right(y, labels[chosen["best score"]], free)
+    first, best = chosen["choice"], int(np.argmax(ari))
+    right = _share_right(y, labels[first], free)
     wrong = float(side.violated(y).mean())  # 2 of 25, where a tenth was asked for
     return values | {
         "best": float(ari[best]),
@@ -186,7 +187,7 @@ def _share_right(y: Ints, labels: Ints, rows: Ints) -> float:
 
 def _rules(cell: Cell) -> dict[str, float]:
     """ARI on untouched rows of what each rule chooses among clusterings without statements."""
-    _, y = _data({"dataset": cell["dataset"], "draw": 0}, MOST_ROWS)
+    X, y = _data({"dataset": cell["dataset"], "draw": 0}, MOST_ROWS)
     side = _pairs(y, cell["statements"], cell["accuracy"], seed_of(**cell))
     alike = _alike(cell["dataset"])
     labels = np.array([given.labels for given in _without_statements(cell["dataset"], 0)])
@@ -194,7 +195,9 @@ def _rules(cell: Cell) -> dict[str, float]:
     ari = np.array([adjusted_rand(y[free], each[free]) for each in labels])
     found = [Agreement.of(side, each) for each in labels]
     table = np.array([each.total for each in found])
+    default = DiscriminativeClustering(random_state=0).fit(X, side=side).labels_
     scores = _scores_of(table) | {
+        "ties by the default model": _ties(found, [adjusted_rand(default, e) for e in labels]),
         "consensus of ties": _consensus(found, alike, 1.0),
         "consensus within half an error": _consensus(found, alike, 0.5),
         "smoothed over alike partitions": _smoothed(found, alike),
@@ -236,12 +239,22 @@ def _alike(dataset: str) -> Floats:
     return np.array([[adjusted_rand(one, other) for other in labels] for one in labels])
 
 
-def _consensus(found: Sequence[Agreement], alike: Floats, errors: float) -> Floats:
-    """Among candidates within so many standard errors the one most like the others."""
+def _tied(found: Sequence[Agreement], errors: float = 1.0) -> NDArray[np.bool_]:
+    """Which candidates are within so many standard errors of the best score."""
     score = np.array([each.score for each in found])
     best = found[int(score.argmax())]
     gap = [dyadic_error(best.moves() - each.moves(), best.i, best.j) for each in found]
-    tied = score.max() - score <= errors * np.array(gap) + 1e-12
+    return np.asarray(score.max() - score <= errors * np.array(gap) + 1e-12)
+
+
+def _ties(found: Sequence[Agreement], alike: Sequence[float]) -> Floats:
+    """Among ties the one most like another partition: what `compare` does, without folds."""
+    return np.where(_tied(found), alike, -np.inf)
+
+
+def _consensus(found: Sequence[Agreement], alike: Floats, errors: float) -> Floats:
+    """Among candidates within so many standard errors the one most like the others."""
+    tied = _tied(found, errors)
     return np.where(tied, alike[:, tied].mean(axis=1), -np.inf)
 
 
@@ -491,8 +504,9 @@ EXPERIMENT = Experiment(
                 f"{ANNOTATED:.0%} of them; scores are of rows without statements.",
                 "Candidates: KMeans, Ward and diagonal mixtures with 2 to 20 clusters, and "
                 f"{', '.join(MODELS)}, those that need K with three numbers.",
-                "best score: what compare chooses. one-error rule: the fewest clusters within one "
-                "standard error of it. most satisfied: by the statements that the fit has seen. "
+                "choice: what compare chooses, by the best score, ties by the default model. "
+                "one-error rule: the fewest clusters within one standard error of the best score. "
+                "most satisfied: by the statements that the fit has seen. "
                 "silhouette: without statements. inside folds: statements about rows of one fold.",
             ),
             _choice_cells,

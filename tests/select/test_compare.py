@@ -1,4 +1,4 @@
-"""Comparisons: the choice is that of the best score, and what cannot be decided is said."""
+"""Comparisons: the best score is chosen, ties by a witness, and what cannot be decided is said."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,13 @@ from sklearn.cluster import KMeans
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sidelight import PartitionLevelKMeans, PCKMeans, SideInformation, StructuralEntropyTree
+from sidelight import (
+    DiscriminativeClustering,
+    PartitionLevelKMeans,
+    PCKMeans,
+    SideInformation,
+    StructuralEntropyTree,
+)
 from sidelight.exceptions import SideInformationError, SidelightError
 from sidelight.select import (
     SideKFold,
@@ -96,8 +102,9 @@ def test_differences_below_one_standard_error_are_ties_and_said():
     models = [KMeans(k, n_init=1, random_state=s) for k in (3, 4, 5, 6) for s in range(3)]
     found = compare(X, side=side, models=models, random_state=0)
     n_judged = found.estimate.n_statements
-    for row in found.rows[1:]:
-        assert (f"not decidable with {n_judged} statements" in row.remark) == (row.behind < 1)
+    for row in found.rows:
+        told = "chosen" if row is found.choice else f"not decidable with {n_judged} statements"
+        assert (told in row.remark) == (row.behind < 1)
         assert row.behind >= 0
     assert any(row.behind < 1 for row in found.rows[1:])
     assert "cannot tell apart" in found.reason
@@ -105,6 +112,50 @@ def test_differences_below_one_standard_error_are_ties_and_said():
     assert found.reason in text
     assert found.estimate.in_words() in text
     assert "tie with" in text
+
+
+class Given(ClusterMixin, BaseEstimator):
+    """A partition that is there already."""
+
+    def __init__(self, labels=None):
+        self.labels = labels
+
+    def fit(self, X, y=None):
+        self.labels_ = np.asarray(self.labels)
+        return self
+
+
+def test_of_ties_the_one_most_like_the_default_model_is_chosen():
+    X, truth = separated()
+    side = sample_pairs(np.where(np.arange(150) < 60, truth, -1), 40, random_state=0)
+    free = np.setdiff1d(np.arange(150), side.annotated_rows)
+    near, far = truth.copy(), truth.copy()
+    near[free[:5]] = (near[free[:5]] + 1) % 3
+    far[free[:60]] = (far[free[:60]] + 1) % 3
+    for models in ([Given(far), Given(near)], [Given(near), Given(far)]):
+        found = compare(X, side=side, models=models, random_state=0)
+        assert {row.score for row in found.rows} == {1.0}
+        assert np.array_equal(found.model.labels, near)
+
+
+def test_ties_go_by_fits_that_have_not_seen_the_fold_and_only_ties_do():
+    """Whatever the witness says, a candidate that is far behind is not chosen."""
+    X, truth = separated()
+    side = sample_pairs(truth, 100, random_state=0)
+    other = np.random.default_rng(0).integers(3, size=150)
+    models = [Given(truth), Given(other)]
+    run = _compare._Run(X, side, 5, 0, None, None, None, None)
+    run.add(_compare.with_numbers(models, [], side, 0))
+    good, bad = run.entries
+    chosen, behind = _compare.choose([good, bad], witness=bad)
+    assert chosen is good
+    assert behind[bad.order] > 1
+    blind = run.witness(0)
+    for fold, judged in enumerate(blind.judged):
+        kept, held = run.masks[fold]
+        assert not (kept & held).any()
+        alone = DiscriminativeClustering(random_state=0).fit(X, side=side.where(kept))
+        assert np.array_equal(alone.labels_[run.sample], judged.labels)
 
 
 def test_equal_scores_go_to_fewer_clusters_then_to_the_first():
@@ -124,7 +175,7 @@ def test_the_shown_figure_is_not_that_of_the_luckiest_candidate():
         side = sample_pairs(truth, 40, random_state=seed)
         models = [KMeans(k, n_init=1, random_state=s) for k in (2, 3, 4) for s in range(8)]
         found = compare(X, side=side, models=models, random_state=seed)
-        best.append(found.choice.score)
+        best.append(found.rows[0].score)
         shown.append(found.estimate.score)
         chance.append(np.mean([row.score for row in found.rows]))
     assert np.mean(best) > np.mean(chance) + 0.1
@@ -252,8 +303,9 @@ def test_progress_is_told_fit_by_fit():
         X, side=side, models=QUICK, n_clusters=[3, 4], n_splits=2, random_state=0,
         progress=lambda *what: told.append(what),
     )  # fmt: skip
-    assert [done for done, _, _ in told] == [1, 2, 3, 4, 5, 6]
-    assert told[-1][1] == 6
+    # Two fits of KMeans, two folds of two models, and two of the model that ties go by.
+    assert [done for done, _, _ in told] == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert told[-1][1] == 8
     assert told[0][2].startswith("KMeans, K=")
 
 
