@@ -62,7 +62,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         Client(options.scheduler)  # from now on the active one
     options.results = options.results or Path("results")
-    command = f"python -m experiments {shlex.join(arguments)}".strip()
     for paper in chosen:
         experiment = load(folder, paper)
         if options.table is not None and options.table not in experiment.tables:
@@ -73,9 +72,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             paper,
             {name: experiment.tables[name] for name in names},
             options=options,
-            mark=stamp(folder, paper, command),
+            mark=stamp(folder, paper, command_of(paper, options)),
         )
     return 0
+
+
+def command_of(paper: str, options: argparse.Namespace) -> str:
+    """What to type for the same figures; where they are written does not matter."""
+    more = {"--table": options.table, "--repeats": options.repeats}
+    words = [str(w) for name, value in more.items() if value is not None for w in (name, value)]
+    return shlex.join(["python", "-m", "experiments", "--paper", paper, *words])
 
 
 def reproduce(

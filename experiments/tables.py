@@ -18,14 +18,14 @@ Row = dict[str, Any]
 def summarise(outcomes: Iterable[Outcome], by: Sequence[str], value: str) -> list[Row]:
     """One row per group: mean, standard deviation and error, number of runs, and what failed.
 
-    What a cell does not say is None.
+    What a cell does not say is None, and what it has not measured is not part of a mean.
     """
     groups: dict[tuple[Any, ...], list[Outcome]] = {}
     for outcome in outcomes:
         groups.setdefault(tuple(outcome.cell.get(name) for name in by), []).append(outcome)
     rows = []
     for key, members in groups.items():
-        values = np.array([m.values[value] for m in members if m.error is None])
+        values = np.array([m.values[value] for m in members if value in m.values])
         errors = [m.error for m in members if m.error is not None]
         row: Row = dict(zip(by, key, strict=True))
         row["mean"] = float(values.mean()) if len(values) else None

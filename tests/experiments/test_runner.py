@@ -190,7 +190,7 @@ def test_the_protocol_and_the_command_stand_on_the_page(toy, tmp_path):
     page = (tmp_path / "toy" / "tables.md").read_text()
     assert "- two draws" in page
     assert "- Budget: 3 of 16 cells, 0.0 CPU minutes; 1 draw per setting at most." in page
-    assert "--paper toy --jobs 1 --repeats 1" in page
+    assert "Made by `python -m experiments --paper toy --repeats 1`" in page
     assert f"sources {sources_hash(toy, 'toy')})" in page
 
 
