@@ -426,8 +426,9 @@ _ROWS = (
     "Labelled rows: uniform without replacement, not stratified, with their true labels; the same "
     "draws for every method.",
     "LCVQE.as_published(): random rows, one start, all pairs of the labels; on pendigits and "
-    "satimage only with 10 % labelled, three draws. KCC: ConsensusKMeans.as_published(), one partition by "
-    "k-means from random rows with K clusters, labels weigh 100, the best of 10 starts.",
+    "satimage only with 10 % labelled, three draws. KCC: ConsensusKMeans.as_published(), one "
+    "partition by k-means from random rows with K clusters, labels weigh 100, the best of 10 "
+    "starts.",
     "0 %: K-means from one random start, and our defaults, both without labels.",
     "Restarts: 10 in paper mode (λ = 100, classes seed the centres; the paper's one random start "
     "does not give its table, see the column) and in our defaults (weight 10 in mean squared "
