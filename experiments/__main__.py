@@ -26,6 +26,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--paper", help=f"one of {', '.join(papers())} (all)")
     parser.add_argument("--table", help="only this table or figure of the paper, as 2 or fig3")
     parser.add_argument("--repeats", type=int, help="draws per setting (as many as the paper)")
+    parser.add_argument(
+        "--datasets", help="only cells of these data sets, names with commas between (all)"
+    )
     parser.add_argument("--jobs", type=int, default=-1, help="processes (one per core)")
     parser.add_argument(
         "--scheduler", help="address of a Dask scheduler whose workers see these folders (none)"
@@ -79,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def command_of(paper: str, options: argparse.Namespace) -> str:
     """What to type for the same figures; where they are written does not matter."""
-    more = {"--table": options.table, "--repeats": options.repeats}
+    more = {"--table": options.table, "--repeats": options.repeats, "--datasets": options.datasets}
     words = [str(w) for name, value in more.items() if value is not None for w in (name, value)]
     return shlex.join(["python", "-m", "experiments", "--paper", paper, *words])
 
@@ -94,7 +97,7 @@ def reproduce(
 ) -> None:
     """Run the cells of all tables, then write each table and the page that holds them all."""
     console = Console(stderr=True, highlight=False)
-    wanted = {name: table.cells(options.repeats) for name, table in tables.items()}
+    wanted = {name: _chosen(table, options) for name, table in tables.items()}
     why = {_key(c): experiment.missing(c) for cells in wanted.values() for c in cells}
     for reason in sorted({reason for reason in why.values() if reason is not None}):
         console.print(f"{paper}: skipped. {reason}", soft_wrap=True)
@@ -181,6 +184,13 @@ def list_pages(folder: Path, results: Path, console: Console) -> int:
     stale = sum(bool(page.why) for page in listed)
     console.print(f"{stale} of {len(listed)} pages are stale; the sources of today: {commit()}")
     return stale
+
+
+def _chosen(table: Table, options: argparse.Namespace) -> list[Cell]:
+    cells = table.cells(options.repeats)
+    if options.datasets is None:
+        return cells
+    return [c for c in cells if c.get("dataset") in options.datasets.split(",")]
 
 
 def _stem(name: str) -> str:

@@ -110,6 +110,14 @@ def test_a_missing_data_set_is_skipped_with_a_line_that_says_so(toy, tmp_path, c
     assert "toy: skipped. absent is not on this machine" in capsys.readouterr().err
 
 
+def test_a_part_of_the_data_sets_is_run_and_named(toy, tmp_path):
+    rows = run_toy(toy, tmp_path, "--repeats", "2", "--datasets", "one,two")
+    assert [row["dataset"] for row in rows] == ["one", "two"]
+    page = (tmp_path / "toy" / "tables.md").read_text()
+    assert "--paper toy --repeats 2 --datasets one,two`" in page
+    assert "Budget: 4 of 16 cells" in page
+
+
 def test_the_second_run_reads_the_cache_and_tries_failed_cells_again(toy, tmp_path):
     first = run_toy(toy, tmp_path, "--repeats", "2")
     assert len(calls(toy)) == 6
