@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from experiments.comparison import COLUMNS, KMEANS, PLAIN, Method, fit, rows_of, scores, tables_of
 from experiments.figures import Lines, panels
 from experiments.runner import Cell, Experiment, Outcome, Table, seed_of
-from experiments.tables import markdown, read_csv, shown, signed, summarise
+from experiments.tables import markdown, read_csv, signed, summarise
 from sidelight.datasets import load as load_dataset
 from sidelight.datasets import make_concentric_circles
 from sidelight.exceptions import DatasetNotFoundError
@@ -30,7 +31,7 @@ PAIR_DATASETS = ("ionosphere", "iris", "user", "wine")
 PERCENTS = (0, 10, 20, 30)
 NOISES = (0, 10, 20, 30, 40, 50)
 PAIR_PERCENTS = (0, 20, 50, 100, 150)
-NEIGHBORS = (5, 20, 50)
+NEIGHBORS = (5, 10, 20, 50, 100)
 BETAS = (0.0, 0.25, 0.5, 0.75, 1.0)
 DRAWS = 10
 REFERENCE = {
@@ -45,6 +46,19 @@ SEQ, ANN = "CoMaC-seq", "CoMaC-ann"
 DEFAULTS, DENSE, SPARSE, SOFT = "our defaults", "dense", "sparse", "soft"
 NO_CANNOT = "CoMaC-seq, no cannot-links"
 
+_LABEL, _PAIR = ("label",), ("must", "cannot")
+# By the names of the paper, whose k-means has partition level side information.
+LABEL_RIVALS = {
+    "mixmod": Method("PartialLabelGaussianMixture", _LABEL),
+    "c-GMM": Method("EquivalenceGaussianMixture"),
+    "fc-means": Method("PartialLabelFuzzyCMeans", _LABEL),
+    "CEC-IB": Method("CrossEntropyClustering", _LABEL, number=None),
+    "spec": Method("ConstrainedSpectral"),
+    "k-means": Method("PartitionLevelKMeans", _LABEL),
+}
+PAIR_RIVALS = ("c-GMM", "spec")  # the others take labels only
+RIVALS = LABEL_RIVALS | {KMEANS: PLAIN}
+
 
 # One cell
 
@@ -52,15 +66,28 @@ NO_CANNOT = "CoMaC-seq, no cannot-links"
 def run(cell: Cell) -> Mapping[str, float]:
     """Draw the statements of this cell, fit its method, score the partition."""
     X, y = _data(cell["dataset"], cell["what"], cell["draw"])
-    side = _side(cell, y)
+    side, n_classes = _side(cell, y), len(set(y.tolist()))
+    if cell["method"] in RIVALS:
+        method, more = RIVALS[cell["method"]], {}
+        if cell["method"] == "CEC-IB":
+            more["max_clusters"] = 2 * n_classes
+        found = fit(method, X, n_classes, side, seed_of(**cell), **more)
+        return scores(y, found.labels_, side, _METRICS)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = _model(cell, len(set(y.tolist()))).fit(X, side=side)
+        model = _model(cell, n_classes).fit(X, side=side)
     return {
-        "nmi": 100 * normalized_mutual_info(y, model.labels_, average="arithmetic"),
+        **scores(y, model.labels_, side, _METRICS),
         "cost": model.cost_,
         "broken": int(model.result_.violated.sum()),
     }
+
+
+def _nmi(truth: Any, labels: Any) -> float:
+    return normalized_mutual_info(truth, labels, average="arithmetic")
+
+
+_METRICS = {"nmi": _nmi}
 
 
 def missing(cell: Cell) -> str | None:
@@ -147,6 +174,23 @@ def _cells(
     return [dict(zip(names, values, strict=True)) for values in grid]
 
 
+def _rival_cells(
+    datasets: Iterable[str],
+    rivals: Iterable[str],
+    repeats: int | None,
+    *,
+    percents: Sequence[int] = PERCENTS,
+    noises: Iterable[int] = (0,),
+    what: str = "labels",
+) -> list[Cell]:
+    """The other methods, which have neither k nor β, and K-means without statements."""
+    names = ("dataset", "what", "percent", "noise", "method", "draw")
+    draws = range(DRAWS if repeats is None else repeats)
+    grid = product(datasets, (what,), percents, noises, rivals, draws)
+    alone = product(datasets, (what,), (0,), (0,), (KMEANS,), draws)
+    return [dict(zip(names, values, strict=True)) for values in (*grid, *alone)]
+
+
 def _fig1_cells(repeats: int | None) -> list[Cell]:
     # 30 constraints for 180 rows
     return _cells(("circles",), (SEQ, ANN, DEFAULTS), repeats, percents=(0, 17), what="pairs")
@@ -157,34 +201,42 @@ def _fig2_cells(repeats: int | None) -> list[Cell]:
         ("circles", "iris"),
         (SEQ, ANN, DEFAULTS),
         repeats,
-        percents=(0, 20),
         neighbors=NEIGHBORS,
         betas=(0.0, 0.5, 1.0),
     )
 
 
 def _fig3_cells(repeats: int | None) -> list[Cell]:
-    datasets = ("iris", "wine", "vertebral", "circles")
-    return _cells(datasets, (SEQ, ANN, DEFAULTS), repeats, percents=(0, 20), betas=BETAS)
+    return _cells(DATASETS, (SEQ, ANN, DEFAULTS), repeats, percents=(0, 20), betas=BETAS)
 
 
 def _fig4a_cells(repeats: int | None) -> list[Cell]:
-    return _cells(DATASETS, (SEQ, ANN, DEFAULTS, SPARSE), repeats)
+    cells = _cells(DATASETS, (SEQ, ANN, DEFAULTS, SPARSE), repeats)
+    return cells + _rival_cells(DATASETS, LABEL_RIVALS, repeats)
 
 
 def _fig4b_cells(repeats: int | None) -> list[Cell]:
     methods = (SEQ, ANN, DEFAULTS)
-    return _cells(DATASETS, methods, repeats, percents=(10, 20, 30), what="two classes")
+    shares = (10, 20, 30)
+    cells = _cells(DATASETS, methods, repeats, percents=shares, what="two classes")
+    return cells + _rival_cells(
+        DATASETS, LABEL_RIVALS, repeats, percents=shares, what="two classes"
+    )
 
 
 def _fig5_cells(repeats: int | None) -> list[Cell]:
     datasets = [name for name in DATASETS if name != "circles"]
-    return _cells(datasets, (SEQ, DEFAULTS, SOFT), repeats, percents=(30,), noises=NOISES)
+    cells = _cells(datasets, (SEQ, DEFAULTS, SOFT), repeats, percents=(30,), noises=NOISES)
+    cells += _cells(datasets, (SEQ, DEFAULTS), repeats, percents=(0,))
+    return cells + _rival_cells(datasets, LABEL_RIVALS, repeats, percents=(30,), noises=NOISES)
 
 
 def _fig6_cells(repeats: int | None) -> list[Cell]:
     methods = (SEQ, NO_CANNOT, DEFAULTS)
-    return _cells(PAIR_DATASETS, methods, repeats, percents=PAIR_PERCENTS, what="pairs")
+    cells = _cells(PAIR_DATASETS, methods, repeats, percents=PAIR_PERCENTS, what="pairs")
+    return cells + _rival_cells(
+        PAIR_DATASETS, PAIR_RIVALS, repeats, percents=PAIR_PERCENTS, what="pairs"
+    )
 
 
 def _sparse_cells(repeats: int | None) -> list[Cell]:
@@ -205,32 +257,23 @@ _BY = ("dataset", "what", "percent", "noise", "k", "beta", "method")
 def _render(
     *columns: str, reference: bool = False
 ) -> Callable[[Sequence[Outcome]], tuple[list[dict[str, Any]], str]]:
-    """A table with a line per setting, by these columns, and a pair of columns per method."""
+    """A table with a line per setting, by these columns, and a column per method."""
 
     def render(outcomes: Sequence[Outcome]) -> tuple[list[dict[str, Any]], str]:
-        rows = summarise(outcomes, _BY, "nmi")
+        rows = rows_of(outcomes, _BY[:-1], "nmi", runs=DRAWS, unit=0.1)
         for more in ("cost", "broken"):
             for row, other in zip(rows, summarise(outcomes, _BY, more), strict=True):
                 row[more] = other["mean"]
-        methods = list(dict.fromkeys(row["method"] for row in rows))
-        lines: dict[tuple[Any, ...], dict[str, Any]] = {}
+        text = tables_of(rows, columns, "NMI, %", digits=1)
+        if not reference:
+            return rows, text
+        lines = []
         for row in rows:
-            key = tuple(row[name] for name in columns)
-            lines.setdefault(key, {})[row["method"]] = row
-            if reference:
-                row["reference"] = REFERENCE.get((row["dataset"], row["method"], row["percent"]))
-        header = [*columns, "runs", *methods]
-        if reference:
-            header += [f"{m} of the prototype, Δ" for m in (SEQ, ANN)]
-        text = []
-        for key, found in lines.items():
-            runs = sorted({row["runs"] for row in found.values()})
-            line = [*map(str, key), "-".join(map(str, runs))]
-            line += [shown(found.get(method), 1) for method in methods]
-            if reference:
-                line += [_against(found.get(method)) for method in (SEQ, ANN)]
-            text.append(line)
-        return rows, markdown(header, text)
+            row["reference"] = REFERENCE.get((row["dataset"], row["method"], row["percent"]))
+            if found := _against(row):
+                lines.append([row["dataset"], str(row["percent"]), row["method"], found])
+        text += "\nThe figures of the prototype, and ours less theirs:\n\n"
+        return rows, text + markdown(["data", "percent", "method", "prototype, Δ"], lines)
 
     return render
 
@@ -249,7 +292,7 @@ def _draw(
         for row in rows:
             if row["mean"] is None or any(row[k] != v for k, v in (only or {}).items()):
                 continue
-            if row["dataset"] not in _DRAWN:
+            if row["dataset"] not in _DRAWN or row["method"] == KMEANS:
                 continue
             point = (row[x], row["mean"], row["se"] or 0.0)
             figure.setdefault(row["dataset"], {}).setdefault(row["method"], []).append(point)
@@ -266,8 +309,17 @@ _COMMON = (
     "Draws: 10 per setting unless the command above says otherwise; the same for every method.",
     "CoMaC-seq, CoMaC-ann: paper mode without and with annealing (Δ = 0.1), 5 starts. "
     "Our defaults: 5 starts from coarse to fine, repaired; a row is no neighbour of itself.",
-    "Score: NMI with the arithmetic mean, in percent, on all rows; mean ± standard error. K is the "
-    "number of classes; β = 0.5 and k = 20 unless varied.",
+    "NMI with the arithmetic mean. K is the number of classes; β = 0.5 and k = 20 unless varied.",
+    COLUMNS,
+)
+
+_OTHERS = (
+    "The other methods, with our defaults: mixmod is PartialLabelGaussianMixture, c-GMM "
+    "EquivalenceGaussianMixture, fc-means PartialLabelFuzzyCMeans, CEC-IB CrossEntropyClustering "
+    "(at most 2 K clusters, finds the number), spec ConstrainedSpectral (which program the paper "
+    "used is not known), k-means PartitionLevelKMeans. KMeans: ten starts, no statements.",
+    "Scaling, the same for every method: wine and the data of Figure 6 standardised, the others as "
+    "they are; ecoli and segmentation on five principal components.",
 )
 
 # iris and wine come with scikit-learn and circles are drawn, so that these run anywhere.
@@ -277,6 +329,7 @@ _RECORDED = (
     *_cells(("wine",), (SEQ, DEFAULTS, SOFT), 1, percents=(30,), noises=(20,)),
     *_cells(("circles",), (ANN, DEFAULTS), 1, percents=(0,)),
     *_cells(("ionosphere",), (SEQ, DEFAULTS), 1, percents=(50,), what="pairs"),
+    *_rival_cells(("iris",), LABEL_RIVALS, 1, percents=(20,)),
 )
 
 EXPERIMENT = Experiment(
@@ -309,6 +362,7 @@ EXPERIMENT = Experiment(
             "Figure 4a: labels from all classes",
             (
                 *_COMMON,
+                *_OTHERS,
                 "Sparse: our defaults on the neighbour graph instead of all pairs.",
                 "The paper draws this without printing numbers; beside ours stand the figures of "
                 "an earlier prototype (5 starts, 10 draws of its own, standard errors 0-4).",
@@ -322,6 +376,7 @@ EXPERIMENT = Experiment(
             (
                 "Two classes drawn at random that hold 30 % of the rows (28 % in segmentation).",
                 *_COMMON,
+                *_OTHERS,
             ),
             _fig4b_cells,
             _render("dataset", "percent"),
@@ -329,14 +384,23 @@ EXPERIMENT = Experiment(
         ),
         "fig5": Table(
             "Figure 5: wrong labels",
-            ("30 % of the rows labelled, a share of which gets another class.", *_COMMON),
+            (
+                "30 % of the rows labelled, a share of which gets another class. 0 percent: "
+                "without labels.",
+                *_COMMON,
+                *_OTHERS,
+            ),
             _fig5_cells,
-            _render("dataset", "noise"),
-            _draw("noise", "wrong labels, %"),
+            _render("dataset", "percent", "noise"),
+            _draw("noise", "wrong labels, %", {"percent": 30}),
         ),
         "fig6": Table(
             "Figure 6: pairs, and the harm of a few cannot-links",
-            ("Pairs: so many per 100 rows, ordered, without replacement. Scaled data.", *_COMMON),
+            (
+                "Pairs: so many per 100 rows, ordered, without replacement. Scaled data.",
+                *_COMMON,
+                *_OTHERS,
+            ),
             _fig6_cells,
             _render("dataset", "percent"),
             _draw("percent", "pairs per 100 rows"),
