@@ -12,7 +12,7 @@ import { Projects } from "./screens/Projects";
 import { QueueScreen } from "./screens/Queue";
 import { Runs } from "./screens/Runs";
 import { Statements } from "./screens/Statements";
-import { attempt, jobs, loadMe, mayAnswer, mayLook, me, openProject, project, trouble } from "./session";
+import { attempt, jobs, loadMe, mayAnswer, mayLook, me, openProject, project, trouble, whoIsHere } from "./session";
 import { applyTheme, nextTheme, theme } from "./theme";
 
 const SCREENS = [
@@ -31,6 +31,19 @@ const WORKING: Record<string, string> = {
   judge: "Holding out",
   compare: "Comparing models",
 };
+
+/** Who else has this project open: a few names, then a number. */
+function Here() {
+  const others = whoIsHere.value.filter((name) => name !== me.value?.name);
+  if (!project.value || others.length === 0) return null;
+  const shown = others.slice(0, 2).join(", ") + (others.length > 2 ? ` and ${others.length - 2} more` : "");
+  return (
+    <span class="here" role="status" title={others.join(", ")}>
+      <span class="dot" aria-hidden="true" /> <bdi dir="auto">{shown}</bdi>
+      <span class="hidden"> {others.length === 1 ? "is" : "are"} here</span>
+    </span>
+  );
+}
 
 function Header() {
   const place = useComputed(() => placeOf(here.value)).value;
@@ -65,6 +78,7 @@ function Header() {
           {running[0].progress > 0 ? `${Math.round(100 * running[0].progress)} %` : "…"}
         </span>
       )}
+      <Here />
       {!online.value && (
         <span class="offline" role="status">
           The line is down

@@ -1,6 +1,10 @@
 /** Small parts that several screens use. */
+import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import type { Row } from "./api";
+import { project } from "./session";
+import { cellText } from "./words";
 import { changeKey, clashes, keyName, keys, keysOff, resetKeys, switchKeys, WORDS } from "./keys";
 
 export function Key({ of }: { of: string }) {
@@ -111,4 +115,47 @@ export function KeyDialog({ actions, onClose }: { actions: string[]; onClose: ()
 /** Text of unknown direction and length. */
 export function Text({ children }: { children: string }) {
   return <bdi dir="auto">{children}</bdi>;
+}
+
+const LONG = 80; // characters from which a cell is a text to be read
+
+export const isLong = (value: unknown): boolean => typeof value === "string" && (value.length > LONG || value.includes("\n"));
+export const isPicture = (name: string): boolean => project.value?.images.includes(name) ?? false;
+
+/** Where the picture of a row is. */
+export function pictureAt(row: number, name: string, small = false): string {
+  return `/api/projects/${project.value!.id}/rows/${row}/picture?column=${encodeURIComponent(name)}${small ? "&small=true" : ""}`;
+}
+
+/** The picture of a row; its place is there before it comes, so that nothing jumps. */
+export function Picture({ row, name, small }: { row: Row; name: string; small?: boolean }) {
+  const failed = useSignal(false);
+  const tiny = useSignal(false);
+  const src = pictureAt(row.row, name, small);
+  useEffect(() => void (failed.value = false), [src]);
+  if (failed.value) return <span class={small ? "picture small muted" : "picture muted"}>No picture ({cellText(row.cells[name])})</span>;
+  return (
+    <img
+      key={src}
+      class={`picture ${small ? "small" : ""} ${tiny.value ? "tiny" : ""}`}
+      src={src}
+      alt={`${name} of ${String(row.id)}`}
+      loading={small ? "lazy" : "eager"}
+      onLoad={(event) => (tiny.value = event.currentTarget.naturalWidth < 64)}
+      onError={() => (failed.value = true)}
+    />
+  );
+}
+
+/** A cell: a picture, a text to be read, or a few characters. */
+export function Cell({ row, name, small }: { row: Row; name: string; small?: boolean }) {
+  const value = row.cells[name];
+  if (isPicture(name)) return <Picture row={row} name={name} small={small} />;
+  if (small) return <Text>{cellText(value).slice(0, LONG)}</Text>;
+  if (!isLong(value)) return <Text>{cellText(value)}</Text>;
+  return (
+    <div class="prose long-text" dir="auto" tabIndex={0} role="group" aria-label={`${name} of ${String(row.id)}`}>
+      {String(value)}
+    </div>
+  );
 }

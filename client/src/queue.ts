@@ -114,6 +114,15 @@ export class Queue {
     return true;
   }
 
+  /** Forget questions that need no answer any more; what somebody is looking at stays. */
+  drop(questions: string[]): void {
+    const gone = new Set(questions);
+    const rest = this.ahead.value.filter((one) => !gone.has(one.id));
+    if (rest.length === this.ahead.value.length) return;
+    this.ahead.value = rest;
+    void this.fill();
+  }
+
   private next(): void {
     const [first, ...rest] = this.ahead.value;
     this.ahead.value = rest;

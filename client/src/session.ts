@@ -7,6 +7,10 @@ export const project = signal<Details | null>(null);
 export const lastEvent = signal(0);
 export const lastRun = signal<number | null>(null);
 export const jobs = signal<{ id: number; kind: string; state: string; progress: number }[]>([]);
+/** Names of those who have this project open; empty for annotators. */
+export const whoIsHere = signal<string[]>([]);
+/** Questions of this person that what others said has answered. */
+export const withdrawn = signal<string[]>([]);
 /** What could not be done, in a sentence; shown at the top until it is put away. */
 export const trouble = signal<string | null>(null);
 
@@ -29,6 +33,8 @@ export async function openProject(number: number | null): Promise<void> {
   lastEvent.value = 0;
   lastRun.value = null;
   jobs.value = [];
+  whoIsHere.value = [];
+  withdrawn.value = [];
   if (number === null) return;
   project.value = await get<Details>(`projects/${number}`);
   follow(number);
@@ -48,6 +54,8 @@ function follow(number: number): void {
   source.onerror = () => (online.value = false);
   told<{ last: number }>("log", (log) => (lastEvent.value = log.last));
   told<{ last: number | null }>("run", (run) => (lastRun.value = run.last));
+  told<string[]>("here", (names) => (whoIsHere.value = names));
+  told<string[]>("withdrawn", (ids) => (withdrawn.value = ids));
   told<typeof jobs.value>("jobs", (list) => (jobs.value = list));
 }
 

@@ -152,6 +152,9 @@ describe("imports", () => {
     const purposes = guess(preview);
     expect(purposes).toEqual({ wine: "id", ash: "feature", note: "show" });
     expect(preparing(purposes, "", "median")).toMatchObject({ id: "wine", drop: ["note"], one_hot: [], impute: "median", show: [] });
+    const photos = { ...preview, columns: [...preview.columns, { name: "photo", type: "text" as const, missing: 0 }], rows: preview.rows.map((row, k) => ({ ...row, photo: `a/${k}.JPG` })) };
+    expect(guess(photos).photo).toBe("image");
+    expect(preparing(guess(photos), "", "")).toMatchObject({ images: ["photo"], drop: ["note", "photo"] });
     expect(preparing(purposes, "", "", { sep: ";", decimal: "," })).toMatchObject({ sep: ";", decimal: "," });
     expect(preparing({ ...purposes, note: "ignore" }, "none", "")).toMatchObject({ show: ["ash"], drop: ["note"], scale: "none" });
   });

@@ -66,6 +66,16 @@ describe("the queue", () => {
     expect(queue.nWaiting.value).toBe(0);
   });
 
+  it("forgets questions that were withdrawn, but not the one that somebody looks at", async () => {
+    const { queue, server } = await started();
+    server.open = server.open.filter((id) => !["q0", "q2"].includes(id));
+    queue.drop(["q0", "q2"]);
+    expect(queue.current.value?.id).toBe("q0");
+    await settled();
+    expect(queue.ahead.value.map((one) => one.id)).not.toContain("q2");
+    expect(queue.ahead.value.length).toBeGreaterThanOrEqual(AHEAD);
+  });
+
   it("never shows the same question twice, however fast one types", async () => {
     const { queue } = await started();
     const seen: string[] = [];

@@ -19,7 +19,7 @@ from web_browser import (
     violations,
     watched,
 )
-from web_table import write_wines
+from web_table import write_things, write_wines
 
 REASON = web_browser.why_not()
 pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))
@@ -189,6 +189,8 @@ def test_two_people_at_once_are_blind_to_each_other(served, new_page):
             asked.add(answer_shown(page))
     assert len(mine) == len(theirs) == 4
     assert not mine & theirs
+    owner.wait_for_selector(".here:has-text('bob')")
+    assert bob.locator(".here").count() == 0  # annotators are not told who else is there
     bob.wait_for_function("() => document.querySelector('.figures dd').innerText === '4'")
     assert bob.locator("nav a").all_inner_texts() == ["Queue", "Statements"]
     picture(bob, "phone")
@@ -355,6 +357,41 @@ def test_doubtful_statements_are_resolved_one_at_a_time(served, new_page):
     page.click(f"tr.away:has-text('{first}') button")
     page.wait_for_selector(f"tr.away:has-text('{first}')", state="detached")
     assert sum(bench.store.count_statements(project).values()) == before
+
+
+def test_pictures_long_texts_and_texts_from_right_to_left_are_shown(served, new_page, tmp_path):
+    table = write_things(tmp_path / "things.csv")
+    page = served.login(new_page(), served.owner)
+    page.goto(f"{served.url}/import")
+    page.set_input_files("input[type=file]", table)
+    page.wait_for_selector("text=Nothing stands in the way")
+    assert page.input_value("[aria-label='What photo is for']") == "image"
+    assert page.input_value("[aria-label='What id is for']") == "id"
+    page.click("button[type=submit]")
+    page.wait_for_selector(".pair-grid img")
+    loaded = """() => [...document.querySelectorAll('.pair-grid img')].filter(
+        (one) => one.complete && one.naturalWidth === 12).length === 2"""
+    page.wait_for_function(loaded)
+    named = page.locator(".pair-grid [role=row]", has_text="שם").locator("bdi").nth(1)
+    assert named.evaluate("one => getComputedStyle(one).direction") == "rtl"
+    assert page.locator(".pair-grid .long .prose").count() == 2
+    picture(page, "pictures")
+    page.keyboard.press("m")
+    page.wait_for_selector("text=Same kind.")
+    page.wait_for_function(loaded)  # the next pictures were there before the question
+    at = page.url.rsplit("/", 1)[0]
+    page.goto(f"{at}/map")
+    page.select_option("[aria-label='Which rows']", "all")
+    page.click("form[aria-label='Choose rows'] button")
+    page.wait_for_selector(".rows-table img")
+    # What cannot be shown is said.
+    number = int(at.rsplit("/", 1)[1])
+    config = served.bench.store.project(number).config
+    served.bench.store.update_project(number, config={**config, "images": ["photo", "description"]})
+    page.goto(f"{at}/queue")
+    page.wait_for_selector("text=/No picture/")
+    served.bench.store.update_project(number, archived=True)
+    assert page.problems == []
 
 
 def test_models_are_compared_and_runs_are_measured(served, new_page):

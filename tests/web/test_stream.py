@@ -7,6 +7,7 @@ import time
 import pytest
 
 from sidelight.web import Settings
+from sidelight.web._asking import withdraw_implied
 from sidelight.web._bench import Bench
 from sidelight.web._stream import snapshot, stream
 
@@ -53,7 +54,56 @@ def test_changes_are_told_once_and_in_order(as_person, owner, project, bench):
 
 def test_annotators_learn_that_something_happened_and_not_what(as_person, project, bench):
     bob = as_person("bob", "annotator")[1]
-    assert set(snapshot(bench, project, bob)) == {"log"}
+    assert set(snapshot(bench, project, bob)) == {"log", "withdrawn"}
+
+
+def test_who_is_here_is_told_for_as_long_as_a_page_is_open(as_person, project, bench):
+    ed, bob = as_person("ed", "editor")[1], as_person("bob", "annotator")[1]
+    seen = []
+
+    def look(_look):
+        seen.append(snapshot(bench, project, ed)["here"])
+
+    with bench.presence.here(project, bob.name):
+        lines = told(bench, project, ed, 2, look)
+    assert seen[0] == ["bob", "ed"]
+    assert 'event: here\ndata: ["bob", "ed"]\n\n' in lines
+    assert snapshot(bench, project, ed)["here"] == []
+
+
+def test_questions_that_answers_imply_are_withdrawn_and_told_of(as_person, owner, project, bench):
+    bob = as_person("bob", "annotator")[1]
+    rows = {"must": (0, 2), "cannot": (2, 1), "open": (2, 5), "against": (6, 8)}
+    questions = [
+        {"id": name, "kind": "pair", "i": i, "j": j, "body": {"kind": "pair", "rows": [i, j]}}
+        for name, (i, j) in rows.items()
+    ]
+    questions += [
+        {"id": "audit", "kind": "pair", "i": 0, "j": 2, "audit": True, "body": {}},
+        {"id": "second", "kind": "pair", "i": 0, "j": 2, "body": {"second": True}},
+        {"id": "named", "kind": "label", "i": 4, "j": None, "body": {}},
+        {"id": "unnamed", "kind": "label", "i": 7, "j": None, "body": {}},
+    ]
+    bench.store.add_questions(project, questions, asked_of=bob.id)
+    assert withdraw_implied(bench.store, project) == []
+    at = f"projects/{project}/say"
+    owner.post(at, {"kind": "must", "rows": [0, 4, 2]})
+    owner.post(at, {"kind": "label", "rows": [4], "class": "b"})
+    owner.post(at, {"kind": "label", "rows": [1], "class": "c"})
+    owner.post(at, {"kind": "must", "rows": [6, 8]})
+    owner.post(at, {"kind": "cannot", "rows": [6, 8]})  # contradicted: one more answer is welcome
+    assert sorted(withdraw_implied(bench.store, project)) == ["cannot", "must", "named"]
+    assert snapshot(bench, project, bob)["withdrawn"] == ["cannot", "must", "named"]
+    assert {q["id"] for q in bench.store.questions(project)} == {
+        "open",
+        "against",
+        "audit",
+        "second",
+        "unnamed",
+    }
+    # Who was looking at one may still answer it.
+    bench.answer(project, bob, [{"question": "must", "value": "must"}])
+    assert bench.store.question(project, "must")["state"] == "answered"
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import { cellText, count, plural } from "../words";
 
 type Upload = Schema["Upload"];
 type Preview = Schema["Preview"];
-export type Purpose = "feature" | "one_hot" | "text" | "id" | "show" | "ignore";
+export type Purpose = "feature" | "one_hot" | "text" | "id" | "show" | "image" | "ignore";
 
 const PURPOSES: [Purpose, string][] = [
   ["feature", "a feature (number)"],
@@ -17,8 +17,11 @@ const PURPOSES: [Purpose, string][] = [
   ["text", "a feature (text)"],
   ["id", "the row's id"],
   ["show", "to show, not to count"],
+  ["image", "a picture to show"],
   ["ignore", "nothing"],
 ];
+
+const PICTURE = /^data:image\/|\.(png|jpe?g|gif|webp|bmp|tiff?)$/i;
 
 /** What each column is most probably for. */
 export function guess(preview: Preview): Record<string, Purpose> {
@@ -28,7 +31,9 @@ export function guess(preview: Preview): Record<string, Purpose> {
     const values = preview.rows.map((row) => String(row[column.name]));
     const isDistinct = new Set(values).size === values.length && column.missing === 0;
     const isNamed = /^(id|name|key|code|row|no\.?|nr\.?)$/i.test(column.name) || /[_ ]id$/i.test(column.name);
-    if (!hasId && isDistinct && (isNamed || (column.type === "text" && k === 0))) {
+    const isPicture = column.type === "text" && values.length > 0 && values.every((text) => PICTURE.test(text));
+    if (isPicture) found[column.name] = "image";
+    else if (!hasId && isDistinct && (isNamed || (column.type === "text" && k === 0))) {
       found[column.name] = "id";
       hasId = true;
     } else found[column.name] = column.type === "text" ? "show" : "feature";
@@ -36,7 +41,7 @@ export function guess(preview: Preview): Record<string, Purpose> {
   return found;
 }
 
-export type Reading = Pick<Schema["Preparing"], "sep" | "decimal">;
+export type Reading = Pick<Schema["Preparing"], "sep" | "decimal" | "pictures">;
 const SIGNS: Record<string, string> = { ",": "comma", ";": "semicolon", "\t": "tab", tab: "tab", "|": "vertical bar", ".": "point" };
 
 /** What the server is told. */
@@ -45,9 +50,10 @@ export function preparing(purposes: Record<string, Purpose>, scale: string, impu
   const ignored = of("ignore");
   return {
     id: of("id")[0] ?? null,
-    show: ignored.length ? of("feature", "one_hot", "text", "show") : [],
+    show: ignored.length ? of("feature", "one_hot", "text", "show", "image") : [],
     columns: [],
-    drop: of("show", "ignore"),
+    drop: of("show", "ignore", "image"),
+    images: of("image"),
     one_hot: of("one_hot"),
     text: of("text"),
     scale: (scale || null) as "standard" | null,
@@ -144,6 +150,7 @@ function Choices({ sent }: { sent: Upload }) {
           {count(preview.value.n_rows)} rows, {plural(preview.value.columns.length, "column")}
         </h2>
         {preview.value.columns.length > 0 && <Columns preview={preview.value} purposes={purposes} />}
+        {body.images!.length > 0 && <Archive sent={(key) => (reading.value = { ...reading.value, pictures: key })} />}
         {/\.(csv|tsv)$/.test(sent.upload) && <Signs preview={preview.value} reading={reading.value} change={readAgain} />}
       </div>
       <div class="panel grid-form">
@@ -185,6 +192,28 @@ function Choices({ sent }: { sent: Upload }) {
         </button>
       </div>
     </form>
+  );
+}
+
+/** The files that a column of pictures names, as one archive. */
+function Archive({ sent }: { sent: (key: string) => void }) {
+  const n = useSignal<number | null>(null);
+  const take = (file: File | undefined) =>
+    file &&
+    void attempt(async () => {
+      const found = await upload<Schema["Pictures"]>("uploads/pictures", file);
+      n.value = found.n_files;
+      sent(found.upload);
+    });
+  return (
+    <p class="row">
+      <label>
+        Pictures, as one zip archive <input type="file" accept=".zip" onChange={(event) => take(event.currentTarget.files?.[0])} />
+      </label>
+      <span class="muted" role="status">
+        {n.value === null ? "Not needed if the files lie below the server's data folder, or in the table itself." : plural(n.value, "file") + " in it."}
+      </span>
+    </p>
   );
 }
 
@@ -264,7 +293,7 @@ function Columns({ preview, purposes }: { preview: Preview; purposes: Signal<Rec
                 <Text>
                   {preview.rows
                     .slice(0, 4)
-                    .map((row) => cellText(row[column.name]).slice(0, 40))
+                    .map((row) => cellText(row[column.name]).replace(/^(data:image\/[a-z]+).*/s, "$1").slice(0, 40))
                     .join(", ")}
                 </Text>
               </td>

@@ -6,7 +6,7 @@ import { colourOf, css } from "../colours";
 import { listen } from "../keys";
 import { clustersOf, MapData, SHOWN } from "../mapdata";
 import { type Box, MapView, type Mode } from "../mapview";
-import { Key, KeyDialog, Loading, Problem, Text } from "../parts";
+import { Cell, isPicture, Key, KeyDialog, Loading, pictureAt, Problem, Text } from "../parts";
 import { here, placeOf, setQuery } from "../router";
 import { type Op, pointsOf, stepWords } from "../selection";
 import { attempt, jobs, lastEvent, lastRun, mayEdit, project, reloadProject } from "../session";
@@ -183,7 +183,7 @@ function Canvas({ data, mode }: { data: MapData; mode: Mode }) {
   const over = useRef<SVGSVGElement>(null);
   const places = useRef<HTMLDivElement>(null);
   const view = useRef<MapView | null>(null);
-  const tip = useSignal<{ text: string; x: number; y: number } | null>(null);
+  const tip = useSignal<Placed | null>(null);
   const problem = useSignal<string | null>(null);
 
   useEffect(() => {
@@ -223,16 +223,20 @@ function Canvas({ data, mode }: { data: MapData; mode: Mode }) {
   );
 }
 
-function Tip({ text, x, y }: { text: string; x: number; y: number }) {
+type Told = { text: string; picture: string | null };
+type Placed = Told & { x: number; y: number };
+
+function Tip({ text, picture, x, y }: Placed) {
   return (
     <div class="tip" style={{ transform: `translate(${x + 12}px, ${y + 12}px)` }}>
+      {picture && <img src={picture} alt="" />}
       <Text>{text}</Text>
     </div>
   );
 }
 
 /** Draw what the data says for as long as the screen is there. */
-function follow(data: MapData, canvas: HTMLCanvasElement, over: SVGSVGElement, places: HTMLElement, tip: { value: { text: string; x: number; y: number } | null }) {
+function follow(data: MapData, canvas: HTMLCanvasElement, over: SVGSVGElement, places: HTMLElement, tip: { value: Placed | null }) {
   let zooming: ReturnType<typeof setTimeout> | undefined;
   const names = new Names(data, places);
   let view: MapView;
@@ -254,7 +258,7 @@ function follow(data: MapData, canvas: HTMLCanvasElement, over: SVGSVGElement, p
           if (point !== null) await data.select({ by: "rows", op: "add", rows: [rowOf(point)] }, how);
           else if (how === "replace") await data.look([]);
         }),
-      onHover: (point, x, y) => tips.over(point === null ? null : rowOf(point), (text) => (tip.value = text === null ? null : { text, x, y })),
+      onHover: (point, x, y) => tips.over(point === null ? null : rowOf(point), (told) => (tip.value = told && { ...told, x, y })),
     });
   } catch (error) {
     return (error as Error).message;
@@ -343,21 +347,22 @@ class Names {
 class Tips {
   private row: number | null = null;
   private waiting: ReturnType<typeof setTimeout> | undefined;
-  private readonly known = new Map<number, string>();
+  private readonly known = new Map<number, Told>();
 
-  over(row: number | null, show: (text: string | null) => void): void {
+  over(row: number | null, show: (told: Told | null) => void): void {
     if (row !== null && row === this.row) return;
     this.row = row;
     clearTimeout(this.waiting);
     if (row === null) return show(null);
-    const text = this.known.get(row);
-    if (text) return show(text);
+    const told = this.known.get(row);
+    if (told) return show(told);
     this.waiting = setTimeout(async () => {
       try {
         const [found] = await get<Row[]>(`projects/${project.value!.id}/rows?ids=${row}`);
         if (!found) return;
-        const cells = Object.entries(found.cells).slice(0, 3).map(([name, value]) => `${name} ${cellText(value).slice(0, 40)}`);
-        this.known.set(row, [String(found.id), ...cells].join(" · "));
+        const [image, rest] = [Object.keys(found.cells).find(isPicture), Object.entries(found.cells).filter(([name]) => !isPicture(name))];
+        const cells = rest.slice(0, 3).map(([name, value]) => `${name} ${cellText(value).slice(0, 40)}`);
+        this.known.set(row, { text: [String(found.id), ...cells].join(" · "), picture: image ? pictureAt(row, image, true) : null });
         if (this.row === row) show(this.known.get(row)!);
       } catch {
         // A tip is not worth a message.
@@ -726,7 +731,7 @@ function Inside({ data }: { data: MapData }) {
                 </th>
                 {columns.map((name) => (
                   <td key={name}>
-                    <Text>{cellText(row.cells[name]).slice(0, 80)}</Text>
+                    <Cell row={row} name={name} small />
                   </td>
                 ))}
                 <td>

@@ -4,13 +4,12 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import { type Answer, get, type Question, type Row, type Schema, send } from "../api";
 import { compareTexts, type Part } from "../differ";
 import { listen } from "../keys";
-import { Dialog, Empty, Key, KeyDialog, Loading, Problem, Text } from "../parts";
+import { Cell, Dialog, Empty, isLong, isPicture, Key, KeyDialog, Loading, Picture, pictureAt, Problem, Text } from "../parts";
 import { Queue, serverOf, tabName } from "../queue";
-import { attempt, lastEvent, mayEdit, mayLook, me, project, reloadProject } from "../session";
+import { attempt, lastEvent, mayEdit, mayLook, me, project, reloadProject, withdrawn } from "../session";
 import { between, cellText, KIND_WORDS, plural } from "../words";
 
 const ACTIONS = ["must", "cannot", "unsure", "later", "undo", "newClass", "keys", "class"];
-const LONG = 80; // characters from which a cell is a text to be read
 
 export function QueueScreen() {
   const queue = useSignal<Queue | null>(null);
@@ -70,6 +69,13 @@ function Asking({ queue }: { queue: Queue }) {
     }
   };
   useEffect(() => listen(ACTIONS, act), [queue]);
+  useEffect(() => queue.drop(withdrawn.value), [withdrawn.value]);
+  // Pictures of the next questions are loaded before they are asked.
+  useEffect(() => {
+    for (const row of queue.ahead.value.flatMap((one) => one.rows)) {
+      for (const name of project.value!.images) if (name in row.cells) new Image().src = pictureAt(row.row, name);
+    }
+  }, [queue.ahead.value]);
   useEffect(() => {
     void refresh(queue);
     if (queue.state.value === "empty") void queue.fill(); // what others say opens new questions
@@ -209,16 +215,35 @@ function Pair({ question }: { question: Question }) {
           <Text>{String(second.id)}</Text>
         </span>
       </div>
-      {Object.keys(first.cells).map((name) => (
-        <PairRow key={name} name={name} first={first.cells[name]} second={second.cells[name]} differs={differs.has(name)} />
-      ))}
+      {picturesFirst(first).map((name) =>
+        isPicture(name) ? (
+          <div role="row" class="long pictures" key={name}>
+            <span role="rowheader" class="name">
+              <Text>{name}</Text>
+            </span>
+            {[first, second].map((row) => (
+              <span role="cell" key={row.row}>
+                <Picture row={row} name={name} />
+              </span>
+            ))}
+          </div>
+        ) : (
+          <PairRow key={name} name={name} first={first.cells[name]} second={second.cells[name]} differs={differs.has(name)} />
+        ),
+      )}
     </div>
   );
 }
 
+/** The columns of a row, pictures before the rest. */
+function picturesFirst(row: Row): string[] {
+  const names = Object.keys(row.cells);
+  return [...names.filter(isPicture), ...names.filter((name) => !isPicture(name))];
+}
+
 function PairRow(props: { name: string; first: unknown; second: unknown; differs: boolean }) {
   const { name, first, second, differs } = props;
-  const isText = typeof first === "string" && typeof second === "string" && (first.length > LONG || second.length > LONG);
+  const isText = typeof first === "string" && typeof second === "string" && (isLong(first) || isLong(second));
   const parts = useMemo(() => (isText ? compareTexts(String(first), String(second)) : null), [first, second]);
   return (
     <div role="row" class={`${differs ? "differs" : ""} ${isText ? "long" : ""}`}>
@@ -242,9 +267,9 @@ function PairRow(props: { name: string; first: unknown; second: unknown; differs
 
 function Marked({ parts }: { parts: Part[] }) {
   return (
-    <bdi dir="auto" class="prose">
+    <div dir="auto" class="prose">
       {parts.map((part, k) => (part.differs ? <mark key={k}>{part.text}</mark> : part.text))}
-    </bdi>
+    </div>
   );
 }
 
@@ -255,13 +280,13 @@ function One({ row }: { row: Row }) {
         <Text>{String(row.id)}</Text>
       </caption>
       <tbody>
-        {Object.entries(row.cells).map(([name, value]) => (
+        {picturesFirst(row).map((name) => (
           <tr key={name}>
             <th scope="row">
               <Text>{name}</Text>
             </th>
             <td>
-              <Text>{cellText(value)}</Text>
+              <Cell row={row} name={name} />
             </td>
           </tr>
         ))}

@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { get, post, type Row, type Schema, type Statement, upload } from "../api";
 import { listen } from "../keys";
-import { Empty, Key, Loading, Text } from "../parts";
+import { Cell, Empty, Key, Loading, Text } from "../parts";
 import { here, placeOf, setQuery } from "../router";
 import { attempt, lastEvent, mayEdit, mayLook, project } from "../session";
 import { cellText, count, KIND_WORDS, percent, plural } from "../words";
@@ -349,7 +349,7 @@ function Resolver() {
                   </th>
                   {rows.value.map((row) => (
                     <td key={row.row}>
-                      <Text>{cellText(row.cells[name])}</Text>
+                      <Cell row={row} name={name} />
                     </td>
                   ))}
                 </tr>

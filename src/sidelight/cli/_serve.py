@@ -42,6 +42,14 @@ def serve(
     sep: Sep = None,
     decimal: Decimal = None,
     sheet: Sheet = None,
+    picture: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column with pictures to show: paths below the folder of --data-root, or "
+            "data:image/… (several times).",
+        ),
+    ] = None,
     name: Annotated[str | None, typer.Option(metavar="TEXT", help="Name of the project.")] = None,
     data_root: Annotated[
         Path,
@@ -104,7 +112,8 @@ def serve(
         opened = webbrowser.open
     how = {
         "columns": columns,
-        "drop": drop,
+        "drop": [*(drop or []), *(picture or [])] or None,
+        "images": picture or (),
         "one_hot": one_hot,
         "text": text,
         "text_model": text_model if text else None,

@@ -4,6 +4,7 @@ import hashlib
 import io
 import os
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,16 @@ class Folder:
                 file.write(contents)
                 file.flush()
                 os.fsync(file.fileno())
+        return name
+
+    def put_file(self, source: Path, suffix: str) -> str:
+        """Keep the contents of a file, read part by part; returns the name that it has here."""
+        with open(source, "rb") as file:
+            name = f"{hashlib.file_digest(file, 'sha256').hexdigest()}{suffix}"
+        path = self._checked(name)
+        if not path.exists():
+            with replacing(path, overwrite=True) as temporary:
+                shutil.copyfile(source, temporary)
         return name
 
     def put_array(self, array: NDArray[Any]) -> str:

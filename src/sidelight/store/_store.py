@@ -451,6 +451,18 @@ class Store:
         with reading(self._engine) as c:
             return set(c.execute(query).scalars())
 
+    def withdrawn(self, project: int, person: int, *, newer_than: float = EXPIRES) -> list[str]:
+        """The questions of a person that were withdrawn lately: a browser may still hold them."""
+        c_ = t.question.c
+        query = sa.select(c_.id).where(
+            c_.project == project,
+            c_.asked_of == person,
+            c_.state == "withdrawn",
+            c_.at > time.time() - newer_than,
+        )
+        with reading(self._engine) as c:
+            return sorted(c.execute(query).scalars())
+
     def set_question_state(self, project: int, questions: Sequence[str], state: str) -> None:
         """Open questions become answered, withdrawn or expired."""
         if questions:
@@ -742,7 +754,7 @@ def _set_state(c: sa.Connection, project: int, questions: Sequence[str], state: 
         .where(
             t.question.c.project == project,
             t.question.c.id.in_(questions),
-            t.question.c.state.in_(["open", "expired", "waiting"]),
+            t.question.c.state.in_(["open", "expired", "waiting", "withdrawn"]),
         )
         .values(state=state)
     )

@@ -15,6 +15,7 @@ from sidelight.web import _shapes as s
 from sidelight.web._bench import KINDS, Bench
 from sidelight.web._export import EXPORTS, export, import_project
 from sidelight.web._map import density, described, points, selected
+from sidelight.web._pictures import LARGEST, SMALL, PictureError, check_archive, encoded
 from sidelight.web._rows import Rows, preview
 from sidelight.web._security import may, person_of
 from sidelight.web._stream import stream
@@ -61,25 +62,53 @@ async def upload(request: Request, bench: TheBench, person: Editor, name: str) -
     return {"upload": key, "name": name, "preview": preview(upload_path(bench.settings, key))}
 
 
+@api.post("/uploads/pictures", response_model=s.Pictures)
+async def upload_pictures(request: Request, bench: TheBench, person: Editor) -> Any:
+    """Send the pictures of a table as one zip archive, as the body of the request."""
+    key = await receive(request, bench.settings, "pictures.zip")
+    path = upload_path(bench.settings, key)
+    try:
+        n_files = await run_in_threadpool(check_archive, path, bench.settings.max_upload)
+    except SidelightError:
+        path.unlink()
+        raise
+    return {"upload": key, "n_files": n_files}
+
+
 @api.post("/uploads/{key}/preview", response_model=s.Preview)
 def preview_again(bench: TheBench, person: Editor, key: str, how: s.Preparing) -> dict[str, Any]:
     """What an upload looks like with other choices; problems are named by row."""
-    return preview(upload_path(bench.settings, key), id=how.id, **_how(how))
+    return preview(
+        upload_path(bench.settings, key),
+        id=how.id,
+        images=how.images,
+        root=bench.settings.root,
+        archive=_archive(bench, how),
+        **_how(how),
+    )
+
+
+def _archive(bench: Bench, how: s.Preparing) -> Path | None:
+    return None if how.pictures is None else upload_path(bench.settings, how.pictures)
 
 
 @api.post("/projects", response_model=s.ProjectShape, status_code=201)
 def create(bench: TheBench, person: Editor, new: s.NewProject) -> Any:
     """Import an upload as a project."""
-    path = upload_path(bench.settings, new.upload)
+    path, archive = upload_path(bench.settings, new.upload), _archive(bench, new)
     project = bench.create_project(
         path,
         name=new.name,
         id=new.id,
         show=new.show,
+        images=new.images,
+        archive=archive,
         source=Path(new.source or path.name).name,
         **_how(new),
     )
     path.unlink()
+    if archive is not None:
+        archive.unlink()
     return bench.overview(project)
 
 
@@ -110,6 +139,7 @@ def details(bench: TheBench, person: Anyone, project: int) -> Any:
         **bench.overview(found),
         "features": config["features"],
         "show": config["show"],
+        "images": config.get("images", []),
         "layout": config["layout"],
         "layout_file": config["files"]["layout"],
         "words": config["words"],
@@ -146,6 +176,25 @@ def rows(
     if len(wanted) > 1000:
         raise HTTPException(422, "at most 1,000 rows at a time.")
     return bench.rows(project).shown(wanted)
+
+
+@api.get("/projects/{project}/rows/{row}/picture")
+def picture(
+    bench: TheBench,
+    person: Anyone,
+    project: int,
+    row: int,
+    column: Annotated[str, Query(max_length=1000)],
+    small: bool = False,
+) -> Response:
+    """The picture of a row, encoded anew."""
+    try:
+        contents = bench.rows(project).picture(row, column, bench.settings.root)
+        pixels, kind = encoded(contents, largest=SMALL if small else LARGEST)
+    except PictureError as error:
+        raise HTTPException(404, str(error)) from None
+    headers = {"Cache-Control": "private, max-age=3600"}
+    return Response(pixels, media_type=kind, headers=headers)
 
 
 @api.get("/projects/{project}/search", response_model=list[s.RowShape])

@@ -45,6 +45,7 @@ def _think(pipe: Connection, store_address: str, bulk: str) -> None:
             return
         project, n = wanted
         try:
+            withdraw_implied(store, project)
             brains[project] = follow(brains.get(project), store, folder, project)
             pipe.send(("questions", describe(brains[project].asker, n)))
         except Exception as error:
@@ -79,6 +80,33 @@ def follow(brain: Brain | None, store: Store, folder: Folder, project: int) -> B
         random_state=0,
     )
     return Brain(_told(asker, kept), log[-1].id if log else 0)
+
+
+def withdraw_implied(store: Store, project: int) -> list[str]:
+    """Withdraw open questions whose answers follow from what was said; returns their ids.
+
+    Questions that measure something stay open: those drawn at random, and those that are asked of
+    a second person.
+    """
+    open_ones = [
+        question
+        for question in store.questions(project)
+        if not (question["audit"] or {"again", "second"} & set(question["body"]))
+    ]
+    if not open_ones:
+        return []
+    side = store.side(project)
+    if not side.n_statements:
+        return []
+    closed = side.closure()
+    i, j = np.array([(q["i"], q["i"] if q["j"] is None else q["j"]) for q in open_ones]).T
+    # Where both hold, people contradict each other, and one more answer is welcome.
+    decided = closed.together(i, j) != closed.apart(i, j)
+    named = np.isin(closed.groups[i], closed.labels[:, 0])
+    implied = np.where([q["kind"] == "pair" for q in open_ones], decided, named)
+    gone = [open_ones[k]["id"] for k in np.flatnonzero(implied)]
+    store.set_question_state(project, gone, "withdrawn")
+    return gone
 
 
 def _is_reply(event: Event) -> bool:

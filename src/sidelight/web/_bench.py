@@ -13,7 +13,7 @@ import numpy as np
 from sidelight.exceptions import SidelightError
 from sidelight.store import EXPIRES, Entry, Event, Folder, Person, Project, Store
 from sidelight.web._asking import Asking, random_pairs, statements_of_answer
-from sidelight.web._people import agreement, described
+from sidelight.web._people import Presence, agreement, described
 from sidelight.web._pool import Pool, Runner
 from sidelight.web._rows import Rows, import_table
 from sidelight.web._settings import Settings
@@ -41,6 +41,7 @@ class Bench:
         self.runner: Runner = _runner(self.store, settings, str(self.folder.root))
         self.asking = Asking(self.store, settings.store_address, str(self.folder.root))
         self._rows = lru_cache(maxsize=32)(self._rows_of)
+        self.presence = Presence()
         self._asked = threading.Lock()
         self._stopping = threading.Event()
         self._unfitted: dict[int, float] = {}  # since when answers wait for a fit, by project

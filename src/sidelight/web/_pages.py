@@ -126,6 +126,7 @@ def ask(
         question=question,
         rows=rows,
         columns=list(bench.rows(project).differ(rows).items()),
+        images=bench.rows(project).images,
         words=found.config["words"],
         classes=bench.store.classes(project),
         state=bench.asking.state(project),

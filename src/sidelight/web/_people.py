@@ -1,6 +1,9 @@
 """What is known of people: how much they said, how fast, how well, and how far they agree."""
 
-from collections.abc import Mapping, Sequence
+import threading
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -85,3 +88,27 @@ def _together(items: Sequence[Any], who: Any, n: int) -> Any:
         (np.ones(len(items), dtype=np.int64), (who, column)), shape=(n, len(code))
     )
     return (table @ table.T).toarray()
+
+
+class Presence:
+    """Who has a page of which project open."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pages: dict[int, Counter[str]] = {}
+
+    @contextmanager
+    def here(self, project: int, name: str) -> Iterator[None]:
+        """Somebody has a page open for as long as this lasts; two pages are one person."""
+        with self._lock:
+            self._pages.setdefault(project, Counter())[name] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._pages[project][name] -= 1
+
+    def of(self, project: int) -> list[str]:
+        """The names of those who are here, in the order of the alphabet."""
+        with self._lock:
+            return sorted(name for name, n in self._pages.get(project, {}).items() if n > 0)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sidelight.exceptions import SidelightError, UnusableColumnsError
 from sidelight.store import Folder, Project
 from sidelight.tables import Table, prepare, read_table
+from sidelight.web._pictures import PictureError, contents_of, is_inside, problem_of
 
 TEXTS = (".csv", ".tsv")
 PREVIEW = 8  # rows of an import that are shown before anything is written
@@ -22,9 +23,19 @@ _HOW = ("columns", "drop", "one_hot", "text", "text_model", "impute", "scale")
 
 
 def preview(
-    path: Path, *, id: str | None = None, reading: Mapping[str, str] | None = None, **how: Any
+    path: Path,
+    *,
+    id: str | None = None,
+    reading: Mapping[str, str] | None = None,
+    images: Sequence[str] = (),
+    root: Path | None = None,
+    archive: Path | None = None,
+    **how: Any,
 ) -> dict[str, Any]:
-    """What a table holds and what stands in the way of it, before anything is written."""
+    """What a table holds and what stands in the way of it, before anything is written.
+
+    Pictures of the columns `images` are looked for in an archive, else below `root`.
+    """
     try:
         table = read_table(path, text=[id] if id else [], **(reading or {}))
     except SidelightError as error:
@@ -41,6 +52,13 @@ def preview(
         problems = [{"message": str(error), **_plain_problems(error.problems)}]
     except SidelightError as error:
         problems = [{"message": str(error)}]
+    if root is not None:
+        told = [
+            problem_of(list(table.columns[name]), name, root=root, archive=archive)
+            for name in images
+            if name in table.columns
+        ]
+        problems += [{"message": text} for text in told if text is not None]
     return {
         "n_rows": table.n_rows,
         "columns": [_described(name, cells) for name, cells in table.columns.items()],
@@ -60,6 +78,8 @@ def import_table(
     show: Sequence[str] = (),
     source: str | None = None,
     reading: Mapping[str, str] | None = None,
+    images: Sequence[str] = (),
+    archive: Path | None = None,
     **how: Any,
 ) -> dict[str, Any]:
     """Read a table and put what the workbench needs of it into a folder.
@@ -68,7 +88,7 @@ def import_table(
     table cannot be used.
     """
     table = read_table(path, text=[id] if id else [], **(reading or {}))
-    table.check_names([*show, *([id] if id else [])])
+    table.check_names([*show, *images, *([id] if id else [])])
     ids = table.ids(id)
     prepared = prepare(table, aside=[id] if id else [], ids=ids, **_told(how))
     files = {
@@ -79,6 +99,8 @@ def import_table(
     # Of texts it is megabytes, which every request would read in the config.
     how_prepared = json.dumps(prepared.preparation.to_dict()).encode()
     files["preparation"] = folder.put(how_prepared, ".json")
+    if archive is not None:
+        files["pictures"] = folder.put_file(archive, ".zip")
     if ids is not None:
         files["ids"] = folder.put(json.dumps(ids.tolist()).encode(), ".json")
     return {
@@ -86,6 +108,7 @@ def import_table(
         "source": source or path.name,
         "id": id,
         "show": list(show),
+        "images": list(images),
         "how": _told(how),
         "reading": dict(reading or {}),
         "features": prepared.names,
@@ -148,9 +171,31 @@ class Rows:
         names = config["show"] or [n for n in self._arrow.column_names if n != config["id"]]
         cells = self._arrow.select(names).take(list(rows)).to_pylist()
         return [
-            {"row": row, "id": self.ids[row] if self.ids else row, "cells": _finite(values)}
-            for row, values in zip(rows, cells, strict=True)
+            {
+                "row": row,
+                "id": self.ids[row] if self.ids else row,
+                "cells": _finite(
+                    {k: "picture" if k in self.images and is_inside(v) else v for k, v in c.items()}
+                ),
+            }
+            for row, c in zip(rows, cells, strict=True)
         ]
+
+    @property
+    def images(self) -> list[str]:
+        """The columns that name or hold pictures."""
+        found: list[str] = self.project.config.get("images", [])
+        return found
+
+    def picture(self, row: int, column: str, root: Path) -> bytes:
+        """The picture of a row, as it came."""
+        if column not in self.images or not 0 <= row < self.project.n_rows:
+            raise PictureError("there is no such picture.")
+        name = self.project.config["files"].get("pictures")
+        cell = self._arrow.column(column)[row].as_py()
+        return contents_of(
+            cell, root=root, archive=None if name is None else self.folder.path(name)
+        )
 
     @cached_property
     def spread(self) -> dict[str, float]:
@@ -170,6 +215,9 @@ class Rows:
         first, *others = (row["cells"] for row in shown)
         found = {}
         for name, cell in first.items():
+            if name in self.images:
+                found[name] = False  # eyes tell, and names of files do not
+                continue
             far = self.spread.get(name)
             found[name] = any(
                 abs(cell - other[name]) > far

@@ -13,7 +13,7 @@ from sidelight.web._bench import Bench
 
 COOKIE = "sidelight_session"
 TOKEN_HEADER = "x-sidelight"
-UPLOADS = ("/api/uploads", "/api/projects/file")
+UPLOADS = ("/api/uploads", "/api/uploads/pictures", "/api/projects/file")
 SAFE = {"GET", "HEAD", "OPTIONS"}
 HEADERS = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; object-src 'none'; "

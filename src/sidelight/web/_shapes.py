@@ -26,6 +26,7 @@ class ProjectDetails(ProjectShape):
 
     features: list[str]
     show: list[str]
+    images: list[str] = Field(description="Columns that are pictures.")
     layout: str
     layout_file: str
     words: dict[str, str]
@@ -78,6 +79,8 @@ class Preparing(BaseModel):
     show: list[str] = []
     columns: list[str] = []
     drop: list[str] = []
+    images: list[str] = Field(default=[], description="Columns that name or hold pictures.")
+    pictures: str | None = Field(default=None, description="Upload with their files.")
     one_hot: list[str] = []
     text: list[str] = []
     impute: Literal["median", "mean"] | None = None
@@ -86,6 +89,13 @@ class Preparing(BaseModel):
         default=None, description="Separator of a text table, if looking finds the wrong one."
     )
     decimal: Literal[".", ","] | None = Field(default=None, description="Decimal sign, likewise.")
+
+
+class Pictures(BaseModel):
+    """An archive of pictures that was sent."""
+
+    upload: str
+    n_files: int
 
 
 class NewProject(Preparing):

@@ -20,24 +20,29 @@ async def stream(
     """Changes of a project as lines of server-sent events, until the browser leaves."""
     seen: dict[str, Any] = {}
     silent = 0.0
-    while not await request.is_disconnected():
-        now = await run_in_threadpool(snapshot, bench, project, person)
-        news = {name: value for name, value in now.items() if seen.get(name) != value}
-        seen = now
-        for name, value in news.items():
-            yield f"event: {name}\ndata: {json.dumps(value)}\n\n"
-        silent = 0.0 if news else silent + interval
-        if silent >= QUIET:
-            silent = 0.0
-            yield ": still here\n\n"
-        await asyncio.sleep(interval)
+    with bench.presence.here(project, person.name):
+        while not await request.is_disconnected():
+            now = await run_in_threadpool(snapshot, bench, project, person)
+            news = {name: value for name, value in now.items() if seen.get(name) != value}
+            seen = now
+            for name, value in news.items():
+                yield f"event: {name}\ndata: {json.dumps(value)}\n\n"
+            silent = 0.0 if news else silent + interval
+            if silent >= QUIET:
+                silent = 0.0
+                yield ": still here\n\n"
+            await asyncio.sleep(interval)
 
 
 def snapshot(bench: Bench, project: int, person: Person) -> dict[str, Any]:
     """What a browser is told of: annotators learn that something happened, and not what."""
-    found: dict[str, Any] = {"log": {"last": bench.store.last_event(project)}}
+    found: dict[str, Any] = {
+        "log": {"last": bench.store.last_event(project)},
+        "withdrawn": bench.store.withdrawn(project, person.id),
+    }
     if person.role == "annotator":
         return found
+    found["here"] = bench.presence.of(project)
     jobs = bench.store.jobs.all(project, limit=5)
     found["jobs"] = [
         {"id": job.id, "kind": job.kind, "state": job.state, "progress": job.progress}
