@@ -12,6 +12,7 @@ import oracles_structural_entropy
 import oracles_tree as oracle
 from sidelight import SideInformation, StructuralEntropyClustering, StructuralEntropyTree
 from sidelight.datasets import load
+from sidelight.datasets import make_blobs as overlapping_blobs
 from sidelight.exceptions import DataError
 from sidelight.metrics import adjusted_rand, dendrogram_purity, normalized_mutual_info
 from sidelight.side import CANNOT, sample_pairs
@@ -19,6 +20,31 @@ from sidelight.side import CANNOT, sample_pairs
 
 def blobs(n=120, seed=0, centers=4):
     return make_blobs(n, centers=centers, cluster_std=1.0, n_features=5, random_state=seed)
+
+
+def overlapping(n):
+    """Ten Gaussians that overlap, and right statements about n/10 pairs."""
+    sample = overlapping_blobs(n, 16, 10, separation=4.0, random_state=0)
+    return sample.X, sample.y, sample_pairs(sample.y, n // 10, random_state=1)
+
+
+def test_right_pairs_do_not_leave_clusters_of_a_few_rows():
+    X, y, side = overlapping(5_000)
+    for n_neighbors, least in ((5, 0.48), ("auto", 0.54)):
+        model = StructuralEntropyTree(10, n_neighbors=n_neighbors, random_state=0)
+        labels = model.fit_predict(X, side=side)
+        # With a price that left no large clusters, two of ten had 12 and 11 rows, and ARI was .467.
+        assert np.bincount(labels).min() >= 100
+        assert adjusted_rand(y, labels) > least
+
+
+@pytest.mark.parametrize(
+    ("n", "expected"), [(2, 5), (1_000, 5), (2_000, 7), (4_000, 9), (32_000, 15), (10**9, 15)]
+)
+def test_large_graphs_have_more_neighbours(n, expected):
+    assert StructuralEntropyTree()._n_neighbors(n, 3) == expected
+    assert StructuralEntropyTree(n_neighbors=8)._n_neighbors(n, 3) == 8
+    assert StructuralEntropyTree.as_published()._n_neighbors(n, 3) == 5
 
 
 def scores(model, y):

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.datasets import make_blobs
 
 import oracles_structural_entropy
 import oracles_tree as oracle
+from sidelight.graph import neighbor_graph
 from sidelight.models._entropy import search as search
 from sidelight.models._entropy import tree_search as trees
 from sidelight.models._entropy.statements import (
@@ -272,6 +274,25 @@ def test_rows_that_are_far_from_all_do_not_count_as_clusters():
     nodes = trees.judged(trees.stretch(level, level.volume)[0], level)
     labels = trees.exactly(nodes, level, 3)
     assert labels.tolist() == [0] * 20 + [1] * 20 + [2] * 20 + [0, 1, 2]
+
+
+def test_the_price_of_a_number_of_clusters_is_the_highest_with_enough_large_ones():
+    X, _ = make_blobs(1_500, centers=6, n_features=4, cluster_std=3.0, random_state=0)
+    graph = neighbor_graph(X, 5)
+    level = search.first_level(graph, *Relation.none(len(X)))
+    nodes = trees.judged(trees.stretch(level, level.volume, relative=True)[0], level)
+    smallest = nodes.total / (20 * 6)
+
+    def n_large(price):
+        labels = trees.clusters_of(nodes, trees.modules_below_root(nodes, price))
+        return (np.bincount(labels, level.volume) >= smallest).sum()
+
+    tried = np.linspace(2, 0, 41)
+    enough = [price for price in tried if n_large(price) >= 6]
+    assert n_large(-1.0) < 6 <= n_large(enough[0])  # small modules alone at low prices
+    price = trees._highest_price(nodes, 6, smallest)
+    assert enough[0] <= price <= enough[0] + 0.05
+    assert n_large(price) >= 6
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -62,6 +62,11 @@ from sidelight.tree import ClusterTree
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+# Neighbours: measured with 5 on tables of up to 800 rows. In a large graph of so few, clusters that
+# overlap are not told apart: on ten Gaussians the truth itself, improved until no row gains, has an
+# ARI of .586 with 5, .598 with 10 and .603 with 15 neighbours of 20,000 rows.
+_FEWEST, _MOST, _FEW_ROWS = 5, 15, 1_000
+
 
 class StructuralEntropyTree(EntropyGraphModel):
     """Hierarchy of clusters of a neighbour graph in few bits, with any statements.
@@ -83,8 +88,9 @@ class StructuralEntropyTree(EntropyGraphModel):
         similarities.
     bandwidth : float or "auto", default="auto"
         Of the Gaussian; "auto" is the median distance of neighbours.
-    n_neighbors : int, default=5
-        How many neighbours each row names; rows are joined if one of them names the other.
+    n_neighbors : int or "auto", default="auto"
+        How many neighbours each row names; rows are joined if one of them names the other. "auto"
+        is 5 for up to 1,000 rows, and two more each time that these double, at most 15.
     neighbor_ties : {"lowest", "keep"}, default="lowest"
         Of several equally near rows, take those with the lowest numbers, or all.
     scaling : {"z-score", "min-max"}, optional, default="z-score"
@@ -224,6 +230,7 @@ class StructuralEntropyTree(EntropyGraphModel):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ENTROPY_PARAMETERS,
         "height": [Interval(Integral, 2, None, closed="left")],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "entailed": [StrOptions({"none", "mean", "each"})],
         "self_loops": ["boolean"],
         "stretching": [StrOptions({"relative", "published"})],
@@ -239,7 +246,7 @@ class StructuralEntropyTree(EntropyGraphModel):
         height: int = 2,
         affinity: str = "cosine",
         bandwidth: float | str = "auto",
-        n_neighbors: int = 5,
+        n_neighbors: int | str = "auto",
         neighbor_ties: str = "lowest",
         scaling: str | None = "z-score",
         side_weight: float = 2.0,
@@ -306,6 +313,12 @@ class StructuralEntropyTree(EntropyGraphModel):
             tree.parent, self._node_volumes, nothing, tree.n_leaves, data.total, nothing
         )
         return exactly(nodes, data, n_clusters, self._groups(self.result_.side), self.refine)
+
+    def _n_neighbors(self, n_samples: int, n_classes: int) -> int:
+        if self.n_neighbors != "auto":
+            return int(self.n_neighbors)
+        doublings = math.log2(max(n_samples, _FEW_ROWS) / _FEW_ROWS)
+        return min(_FEWEST + round(2 * doublings), _MOST)
 
     def _search(
         self, X: Any, rows: RowGraph, side: SideInformation, step: Callable[[], bool]

@@ -36,6 +36,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
+_STEPS = 40  # prices from 2 to 0 that are tried for a number of clusters
+
 
 class Nodes(NamedTuple):
     """A tree: leaves 0 … n_leaves − 1 are the rows, the last node is the root, of parent −1.
@@ -302,12 +304,15 @@ def settle(level: Level, labels: Ints, blocks: Ints) -> Ints:
 def exactly(nodes: Nodes, data: Level, n_wanted: int, blocks: Ints | None = None) -> Ints:
     """So many clusters: cuts of a judged tree into at least as many nodes, merged down.
 
+    The cut is made at the highest price at which the tree has so many. Modules with less than a
+    twentieth of an even share do not count, if that is possible, and join the one they are most
+    alike first: asked for ten clusters, nobody wants three and seven rows that are far from all.
+
     With ``blocks``, blocks and rows move after that, and of several cuts the one counts that ends
-    with the fewest single rows, and then with the lowest J: at the highest price at which the tree
-    has so many, or at no price, which makes clusters more even, if single rows are left. Modules
-    with less than a twentieth of an even share do not count, if that is possible, and join the one
-    they are most alike first: asked for ten clusters, nobody wants three and seven rows that are
-    far from all.
+    with the fewest single rows, then with the fewest clusters that are so small, and then with the
+    lowest J. At a price it can pay to empty a cluster and leave its name to a few rows. If that
+    happened in all cuts, all is done again at no price, at which even clusters are cheaper, and
+    from the finest cut too: in a large graph the nodes of the tree are far from its clusters.
     """
     smallest = nodes.total / (20 * n_wanted)
     price = _highest_price(nodes, n_wanted, smallest)
@@ -322,31 +327,44 @@ def exactly(nodes: Nodes, data: Level, n_wanted: int, blocks: Ints | None = None
     starts = [_absorbed(data, x, np.bincount(x, data.volume) < smallest) for x in starts]
     starts = [x for x in starts if x.max() + 1 >= n_wanted]  # at lower prices more are small
     for level in (search.priced(data, max(price, 0.0)), data):
+        if several and level is data:
+            starts.append(clusters_of(nodes, modules_below_root(nodes, 0.0)))
         found = [search.merge_down(level, start, n_wanted) for start in starts]
         if blocks is not None:
             found = [search.improve(level, x, blocks, fixed=True).labels for x in found]
-        singles = [int((np.bincount(labels) == 1).sum()) for labels in found]
-        worth = [search.objective(level, labels) for labels in found]
-        best = min(range(len(found)), key=list(zip(singles, worth, strict=True)).__getitem__)
-        if not singles[best]:
+        faults = [_faults(data, labels, smallest) for labels in found]
+        worth = [(*f, search.objective(level, x)) for f, x in zip(faults, found, strict=True)]
+        best = min(range(len(found)), key=worth.__getitem__)
+        if not any(faults[best]):
             break
     return found[best]
 
 
+def _faults(data: Level, labels: Ints, smallest: float) -> tuple[int, int]:
+    """How many clusters are single rows, and how many have less than the smallest volume."""
+    small = np.bincount(labels, data.volume) < smallest
+    return int((np.bincount(labels) == 1).sum()), int(small.sum())
+
+
 def _highest_price(nodes: Nodes, n_wanted: int, smallest: float) -> float | None:
-    """The highest price, up to 2, with enough modules of that volume; None if there is none."""
+    """The highest price, up to 2, with enough modules of that volume; None if there is none.
+
+    The number of modules grows as the price falls, but that of large ones does not: at low prices
+    a large graph has small ones alone. So prices are tried in small steps down to 0.
+    """
 
     def enough(price: float) -> bool:
         labels = clusters_of(nodes, modules_below_root(nodes, price))
         volume = np.bincount(labels, nodes.volume[: nodes.n_leaves])
         return bool((volume >= smallest).sum() >= n_wanted)
 
-    high = low = 2.0
-    step = 1.0
-    while not enough(low):
-        if step > 64:  # by then every row is a module
-            return None
-        high, low, step = low, low - step, 2 * step
+    tried = (*np.linspace(2.0, 0.0, _STEPS + 1).tolist(), -1.0, -3.0, -7.0, -15.0, -31.0, -63.0)
+    place = next((i for i, price in enumerate(tried) if enough(price)), None)
+    if place is None:  # at the last price every row is a module
+        return None
+    if place == 0:
+        return tried[0]
+    high, low = tried[place - 1], tried[place]
     for _ in range(20):
         middle = (low + high) / 2
         low, high = (middle, high) if enough(middle) else (low, middle)
