@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from sidelight import (
@@ -13,7 +14,7 @@ from sidelight import (
     SelfSupervisedNMF,
     SideInformation,
 )
-from sidelight.exceptions import UnsupportedStatementError
+from sidelight.exceptions import LostClassWarning, UnsupportedStatementError
 from sidelight.graph import neighbor_graph
 from sidelight.models._factorisation import label_propagation, propagated, self_supervised
 from sidelight.models._factorisation.family import FLOOR, multiplied, start_of
@@ -281,3 +282,25 @@ def test_of_more_classes_than_clusters_the_heaviest_have_columns():
     labelled = label_propagation.Labelled.of(side, 2)
     assert_array_equal(labelled.row, [0, 1, 3, 4])
     assert_array_equal(labelled.column, [0, 0, 1, 1])
+
+
+@pytest.mark.parametrize("value", [-3e124, -1.7])
+def test_a_constant_column_below_zero_is_shifted_to_zeros(value):
+    """Of its squares only rounding is left, whose root is not a length."""
+    X = np.full((60, 1), value)
+    with pytest.warns(ConvergenceWarning, match="found 1 cluster"):
+        model = LabelPropagationNMF(2, n_init=1, random_state=0).fit(X)
+    assert np.isfinite(model.objective_)
+    assert np.isfinite(model.components_).all()
+
+
+def test_a_row_that_is_tied_to_itself_alone_is_not_pushed_by_rounding():
+    """A row of two classes, with heavy labels: what ties it to other rows is exactly nothing."""
+    side = SideInformation.from_columns(
+        "label", [0, 0], n_samples=1, class_=["a", "b"], weight=[1e15, 1e9]
+    )
+    model = SelfSupervisedNMF(1, affinity="precomputed", n_init=2, max_iter=50, random_state=0)
+    with pytest.warns(LostClassWarning, match="'b'"):
+        model.fit(np.zeros((1, 1)), side=side)
+    assert np.isfinite(model.objective_)
+    assert (np.diff(model.history_) <= 0).all()

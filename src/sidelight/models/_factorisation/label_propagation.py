@@ -237,7 +237,8 @@ class Shifted(NamedTuple):
         """No value is below zero, and rows have a mean squared length of 1."""
         low, high = (_ends(X, name) for name in ("min", "max"))
         shift = np.maximum(-low, 0.0)
-        largest = float((high + shift).max(initial=0.0)) or 1.0
+        # Of the values as they are too: a constant column far below zero is all zeros when shifted.
+        largest = float(np.maximum(np.abs(low), high + shift).max(initial=0.0)) or 1.0
         X = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
         X = X.astype(np.float64) / largest  # which may be beyond single precision
         found = cls(X, shift / largest, largest)
@@ -254,11 +255,12 @@ class Shifted(NamedTuple):
 
     @property
     def squares(self) -> float:
-        """The sum of the squares of all values."""
-        own = self.X.data if sparse.issparse(self.X) else self.X
+        """The sum of the squares of all values; 0 where only rounding is left of them."""
+        data = self.X.data if sparse.issparse(self.X) else self.X
         sums = np.asarray(self.X.sum(axis=0)).ravel()
+        own = float((data**2).sum())
         cross = 2.0 * float(self.shift @ sums) + self.X.shape[0] * float(self.shift @ self.shift)
-        return float((own**2).sum()) + cross
+        return own + cross if own + cross > 1e-13 * own else 0.0
 
 
 def _ends(X: Any, name: str) -> Floats:

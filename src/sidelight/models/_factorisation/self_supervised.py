@@ -304,7 +304,8 @@ class Problem(NamedTuple):
         P, G = relation.members, relation.between
         together, apart = G.maximum(0), (-G).maximum(0)
         own = np.asarray((P @ together).multiply(P).sum(axis=1)).ravel()
-        ties = np.asarray(P @ (together @ P.sum(axis=0))).ravel() - own
+        # Rounding of heavy statements may leave less than nothing.
+        ties = np.maximum(np.asarray(P @ (together @ P.sum(axis=0))).ravel() - own, 0.0)
         return cls(
             similar, P, together, apart, own, ties, side_weight, cannot_weight, similar.squares
         )
@@ -335,7 +336,7 @@ class Problem(NamedTuple):
 
     def _tied(self, V: Floats) -> Floats:
         inner: Floats = self.members @ (self.together @ (self.members.T @ V))
-        return inner - self.own[:, None] * V
+        return np.maximum(inner - self.own[:, None] * V, 0.0)
 
     def _apart(self, V: Floats) -> Floats:
         return np.asarray(self.members @ (self.apart @ (self.members.T @ V)))
