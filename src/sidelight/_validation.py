@@ -278,7 +278,7 @@ def check_side(X: Any, y: Any, side: Any) -> SideInformation:
     if side.n_samples != n_samples:
         raise SideInformationError(
             f"side is about {side.n_samples:,} rows and X has {n_samples:,}; "
-            "both have to speak of the same rows (slice side as you sliced X)."
+            "both must be about the same rows (slice side as you sliced X)."
         )
     if y is None:
         return side

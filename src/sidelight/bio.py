@@ -134,7 +134,7 @@ def add_statements(
     adata : AnnData
         The cells.
     side : SideInformation
-        What somebody said: about all cells in their order, or by their names
+        Statements about all cells in their order, or by their names
         (``index=adata.obs_names``).
     pairs_key : str, default="statements"
         The key of ``uns``.
@@ -165,7 +165,7 @@ def add_statements(
     unknown = told[~told.isin(adata.obs_names) & (told != "")].unique()
     if len(unknown):
         raise SideInformationError(
-            f"{len(unknown):,} cells that side speaks of are not in adata.obs_names: "
+            f"{len(unknown):,} cells of side are not in adata.obs_names: "
             f"{_listed(unknown)}. Name cells as adata does, or leave these statements out."
         )
     if pairs_key in adata.uns:
@@ -223,7 +223,7 @@ def get_statements(adata: "AnnData", *, pairs_key: str = "statements") -> SideIn
 
 
 def _class(cell: Any) -> Any:
-    """A class as it stands in the table; a hand-written one may hold numbers."""
+    """A class of the table; a hand-written one may be a number."""
     return from_cell(cell) if isinstance(cell, str) else cell
 
 
@@ -231,7 +231,7 @@ def _class(cell: Any) -> Any:
 
 
 def _names_of(adata: Any) -> NDArray[Any]:
-    """The names of the cells, which have to be unique to speak of cells by name."""
+    """The names of the cells, which must be unique."""
     try:
         from anndata import AnnData
     except ModuleNotFoundError:
@@ -243,7 +243,7 @@ def _names_of(adata: Any) -> NDArray[Any]:
     if not adata.obs_names.is_unique:
         twice = adata.obs_names[adata.obs_names.duplicated()].unique()
         raise DataError(
-            f"some names in adata.obs_names stand for more than one cell: {_listed(twice)}. "
+            f"some names in adata.obs_names belong to more than one cell: {_listed(twice)}. "
             "adata.obs_names_make_unique() mends that."
         )
     return np.asarray(adata.obs_names, dtype=str)
@@ -321,7 +321,7 @@ def _neighbor_graph(adata: Any, key: str) -> Any:
 
 
 def _expect_graph(model: Any) -> None:
-    """Tell the model that it is given similarities, unless it knows."""
+    """Set the model to take similarities."""
     from sklearn.utils import get_tags
 
     from sidelight.models import model_names, model_tags

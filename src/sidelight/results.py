@@ -135,7 +135,7 @@ class Membership:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Verdict:
-    """What a fit says about the statements, given by the model and derived by nobody else.
+    """The result of a fit about the statements: clusters of classes, kept statements, errors.
 
     Parameters
     ----------

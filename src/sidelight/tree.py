@@ -97,7 +97,7 @@ class ClusterTree:
         return lay_out(self.parent, self.n_leaves).size
 
     def labels_at(self, depth: int, *, split_rows: bool = True) -> Ints:
-        """For each row the node so many steps below the root.
+        """The node of each row at a given depth below the root.
 
         Parameters
         ----------

@@ -112,7 +112,7 @@ def test_printing_says_which_score_is_on_which_rows():
     ("true", "pred", "side", "message"),
     [
         (TRUE, PRED[:3], None, "labels_pred has 3 rows"),
-        (TRUE, PRED, SideInformation.empty(4), "side speaks of 4 rows"),
+        (TRUE, PRED, SideInformation.empty(4), "side is about 4 rows"),
         ([-1, -1], [0, 1], None, "unknown in every row"),
         ([None, None], [0, 1], None, "unknown in every row"),
         ([], [], None, "labels_pred is empty"),

@@ -190,7 +190,7 @@ def test_without_one_of_the_two_kinds_there_is_nothing_to_compare():
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        ([[0.0], [1.0]], "speaks of 3 rows"),
+        ([[0.0], [1.0]], "is about 3 rows"),
         ([0.0, 1.0, 2.0], r"shape \(3,\)"),
         ([[0.0], [np.nan], [1.0]], "NaN"),
         ([["a"], ["b"], ["c"]], "need numbers"),

@@ -153,7 +153,7 @@ def test_the_quality_stands_first_with_its_meaning(told, tmp_path):
 def test_all_right_is_not_without_error(told, tmp_path):
     path = tmp_path / "page.html"
     told.result.report(path, evidence=Evidence(held_out=HeldOut(24, 1.0, 0.0, 0.36, n_folds=5)))
-    assert "(with so many, 86 to 100 % are to be expected)" in path.read_text(encoding="utf-8")
+    assert "(95 % interval: 86 to 100 %)" in path.read_text(encoding="utf-8")
 
 
 def test_clusters_beyond_the_colours_are_grey_and_the_page_says_so(tmp_path):

@@ -336,7 +336,7 @@ def test_what_is_no_model_is_refused():
     X, truth = separated()
     with pytest.raises(SidelightError, match="unknown model 'KMeanz'"):
         compare(X, truth, models=["KMeanz"])
-    with pytest.raises(SidelightError, match="is no model"):
+    with pytest.raises(SidelightError, match="is not a model"):
         compare(X, truth, models=[3])
     with pytest.raises(SideInformationError, match="no statements to hold back"):
         compare(X)

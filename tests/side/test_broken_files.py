@@ -158,11 +158,11 @@ def test_a_name_of_any_length_is_read_back(tmp_path, format):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.csv", f"kind,i,j\nmust,0,{LONG}\n", r"line 2: column j is '555.*no row number"),
-        ("a.csv", f"kind,i,class\nlabel,{LONG},a\n", r"line 2: column i is '555.*no row number"),
+        ("a.csv", f"kind,i,j\nmust,0,{LONG}\n", r"line 2: column j is '555.*not a row number"),
+        ("a.csv", f"kind,i,class\nlabel,{LONG},a\n", r"line 2: column i is '555.*not a row number"),
         ("a.jsonl", f'{{"kind":"must","i":0,"j":{LONG}}}', r"line 1: a number of more than 4,300"),
         ("a.jsonl", f'{{"sidelight":1,"n_samples":{LONG}}}', r"line 1: a number of more than"),
-        ("a.txt", f"0 {LONG} must\n", r"line 1: column j is '555.*no row number"),
+        ("a.txt", f"0 {LONG} must\n", r"line 1: column j is '555.*not a row number"),
     ],
 )
 def test_a_number_of_5000_digits_is_a_short_sentence(tmp_path, name, text, message):

@@ -176,7 +176,7 @@ def test_who_is_shut_out_has_no_session_and_the_last_owner_stays(store):
     session = store.people.new_token("session", person=bob.id)
     store.people.change(bob.id, disabled=True)
     assert store.people.of_session(session) is None
-    with pytest.raises(SidelightError, match="somebody has to be the owner"):
+    with pytest.raises(SidelightError, match="a project needs an owner"):
         store.people.change(ann.id, role="viewer")
     assert store.people.get(ann.id).role == "owner"
 

@@ -112,7 +112,7 @@ def _check_entries(path: Path, archive: zipfile.ZipFile) -> None:
         raise SavedModelError(f"{path} is not a model that sidelight saved: no {_MANIFEST} in it.")
     if others:
         raise SavedModelError(
-            f"{path} holds {others[0]!r}, which is no part of a saved model; it is not loaded."
+            f"{path} holds {others[0]!r}, which is not part of a saved model; it is not loaded."
         )
     if len(set(names)) < len(names):
         raise SavedModelError(f"{path} holds an entry twice; it is damaged, or made up.")

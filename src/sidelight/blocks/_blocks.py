@@ -346,7 +346,7 @@ def is_dask(X: Any) -> bool:
 def _for_kernels(part: NDArray[Any]) -> NDArray[Any]:
     """A C-ordered, writable, aligned block: a view where it can be, else a copy of it alone.
 
-    Nobody writes to it. But numba compiles every kernel once more for read-only arrays, such as
+    It is never written to. But numba compiles every kernel once more for read-only arrays, such as
     memory maps opened for reading, and for numbers that lie across the words of the machine, such
     as come over a network: seconds, where the copy costs a few per cent.
     """

@@ -23,7 +23,7 @@ from sidelight.exceptions import WorkersLostError
 
 Graph = dict[Hashable, Any]
 
-# Of all memory: beyond it workers begin to write to disk (Dask's own default), and on one machine
+# Of all memory: above it workers begin to write to disk (Dask's own default), and on one machine
 # the results want a place too.
 _ROOM = 0.6
 # How often to ask whether the cluster still has workers, in seconds; asking takes a millisecond.
@@ -33,7 +33,7 @@ _LOOK_AGAIN = 1.0
 # slower, so it can be set.
 _PATIENCE = 60.0
 _PATIENCE_NAME = "sidelight.no-workers-timeout"
-# A task tells results of up to so many bytes; larger ones are gathered. Scheduler and workers
+# A task sends results up to this size in bytes; larger ones are gathered. Scheduler and workers
 # remember the last thousand messages (Dask's low-level-log-length), so that it is 20 MB at most.
 _TOLD = 20_000
 
@@ -258,12 +258,14 @@ class Cluster:
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """The result of a function that waits for the cluster without an end of its own."""
         pending: Future[Any] = Future()
-        pending.set_running_or_notify_cancel()  # nobody can take it back
+        pending.set_running_or_notify_cancel()  # it cannot be cancelled
 
         def fill() -> None:
             try:
                 pending.set_result(function(*arguments))
-            except BaseException as error:  # for who waits: nobody else would see it
+            except (
+                BaseException
+            ) as error:  # passed on to the waiting thread, which would not see it otherwise
                 pending.set_exception(error)
 
         threading.Thread(target=fill, daemon=True).start()
@@ -293,7 +295,7 @@ class Cluster:
                     raise _lost(n_workers, patience) from None
             except CancelledError as error:
                 raise WorkersLostError(
-                    "workers are gone with data of this fit that nobody else has; fit again, with "
+                    "workers are gone, with data that exist nowhere else; fit again, with "
                     f"workers that stay. Dask says: {error}"
                 ) from error
             except KilledWorker as error:
@@ -310,7 +312,7 @@ class Cluster:
         """The number of workers, and of those that are not paused or still have a task to end."""
         if self._client.status != "running":
             raise WorkersLostError(
-                f"the Dask client is {self._client.status}: its scheduler is gone, or somebody "
+                f"the Dask client is {self._client.status}: its scheduler is gone, or someone "
                 "closed it. Connect again with distributed.Client(address), and fit again."
             )
         n_workers, n_able = self._client.run_on_scheduler(_count_workers)

@@ -41,12 +41,12 @@ from sidelight.blocks._cluster import (
 from sidelight.blocks._threads import one_blas_thread
 from sidelight.exceptions import DataError
 
-# Up to so many chunks tell their sums here, each at most 20 kB. Sums of more, and larger ones, are
-# added up by workers, so many at a time, so that few of them come here.
+# Up to _TELLING chunks send their sums here, each at most 20 kB. Sums of more chunks, and larger
+# sums, are added up by workers in groups of _FAN_IN.
 _TELLING = 2000
 _FAN_IN = 16
 
-# Parameters of up to so many bytes, times the chunks, travel with the tasks. It spares a task that
+# Parameters up to this size in bytes, times the chunks, go with the tasks. It spares a task that
 # the others wait for, about a quarter of the time of a small pass. The scheduler keeps them (it may
 # have to do the pass again), so that they must not add up to much.
 _SMALL = 256_000
@@ -73,7 +73,7 @@ class _Done(NamedTuple):
 
 
 class _New(NamedTuple):
-    """A part of a column that nobody has written yet."""
+    """A part of a column that is not written yet."""
 
     fill: float
     dtype: Any
@@ -604,7 +604,7 @@ def check_dask(X: Any) -> Any:
 
 
 def check_sizes(X: Any) -> None:
-    """Refuse chunks of unknown size: statements speak of rows by their number.
+    """Refuse chunks of unknown size: statements refer to rows by number.
 
     Examples
     --------
@@ -618,7 +618,7 @@ def check_sizes(X: Any) -> None:
     """
     if np.isnan(np.array(X.chunks[0], dtype=np.float64)).any():
         raise DataError(
-            "X has chunks with an unknown number of rows, and statements speak of rows by their "
+            "X has chunks with an unknown number of rows, and statements refer to rows by their "
             "number; call X.compute_chunk_sizes() first (or X.to_dask_array(lengths=True) on a "
             "data frame)."
         )

@@ -181,5 +181,5 @@ def in_order(function: Callable[[int], T], n_tasks: int) -> Iterator[T]:
                     yield pending.popleft().result()
             while pending:
                 yield pending.popleft().result()
-        finally:  # after Ctrl-C or an error nobody waits for what has not begun
+        finally:  # after Ctrl-C or an error, work that has not begun is dropped
             pool.shutdown(cancel_futures=True)

@@ -48,8 +48,8 @@ def ask(
         Path,
         typer.Option(
             metavar="FILE",
-            help="The statements: what is there is known, and every answer is added. "
-            ".csv, .tsv or .jsonl; made if it is not there.",
+            help="File of statements: it is read first, and every answer is added. "
+            ".csv, .tsv or .jsonl; created if it does not exist.",
         ),
     ],
     known: Annotated[
@@ -57,7 +57,7 @@ def ask(
         typer.Option(metavar="FILE", help="More statements, which are read only (several times)."),
     ] = None,
     annotator: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Who answers; stands beside every answer.")
+        str | None, typer.Option(metavar="NAME", help="Name of the person who answers.")
     ] = None,
     only: Annotated[
         Only | None, typer.Option(help="Ask about pairs of rows only, or about classes only.")
@@ -70,7 +70,7 @@ def ask(
         list[str] | None, typer.Option(metavar="COLUMN", help="Column not to show (several times).")
     ] = None,
     budget: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Stop after so many answers.")
+        int | None, typer.Option(metavar="N", min=1, help="Stop after this number of answers.")
     ] = None,
     labels: Labels = None,
     id: Id = None,
@@ -90,8 +90,8 @@ def ask(
 ) -> None:
     """Answer the questions that help most: do these two rows belong together, what is this one?
 
-    One key is one answer. It is on the disk before the next question comes, so that nothing is
-    lost, whatever happens; start again, and go on. If input or output is not a terminal, questions
+    One key is one answer. Every answer is saved before the next question; run the command again to
+    continue. If input or output is not a terminal, questions
     and answers are JSON lines (see "asking people" in the documentation): a program, or a language
     model, can answer.
     """

@@ -25,10 +25,10 @@ def check(
     ] = None,
     limit: Annotated[int, typer.Option(min=0, help="How many conflicts to explain.")] = 10,
 ) -> None:
-    """Count statements and explain where they contradict each other.
+    """Count statements and explain contradictions.
 
     Without --data or --rows the data has the rows that the file mentions. Ends with exit code 1 if
-    there are conflicts, or if so many clusters cannot keep everything, so that a script can stop.
+    there are conflicts, or if the clusters cannot keep everything, so that a script can stop.
     """
     from sidelight.report import summarize_side
     from sidelight.study import collect

@@ -66,16 +66,17 @@ def compare(
         ),
     ] = None,
     folds: Annotated[
-        int, typer.Option(metavar="N", min=2, help="How often to fit without some statements.")
+        int,
+        typer.Option(metavar="N", min=2, help="Number of fits, each without some statements."),
     ] = 5,
     time_limit: TimeLimit = None,
     jobs: Annotated[int, typer.Option(metavar="N", help="Fits at a time; -1: one per core.")] = 1,
     seed: Seed = 0,
 ) -> None:
-    """Set models beside each other by statements that are held back, and choose one.
+    """Compare models by held-out statements, and choose one.
 
     The score is the mean of two F-scores over pairs of rows. A difference below one standard error
-    is a tie. The last figure tells how good the choice is, by statements that neither the fits nor
+    is a tie. The last figure is the quality of the choice, by statements that neither the fits nor
     the choice have seen.
     """
     for path in (data, *(side or ())):  # before anything heavy is imported

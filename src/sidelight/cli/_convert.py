@@ -58,14 +58,14 @@ def convert(
     target: Annotated[Path, typer.Argument(help="File to write: .csv, .tsv, .jsonl, .parquet.")],
     source_format: Annotated[
         Format | None,
-        typer.Option("--from", help="Format of the source; by default its suffix says it."),
+        typer.Option("--from", help="Format of the source; by default from its suffix."),
     ] = None,
     target_format: Annotated[
         Target | None,
-        typer.Option("--to", help="Format of the target; by default its suffix says it."),
+        typer.Option("--to", help="Format of the target; by default from its suffix."),
     ] = None,
     kind: Annotated[
-        PairKind | None, typer.Option(help="What the pairs are, where the file has no column.")
+        PairKind | None, typer.Option(help="Kind of the pairs, if the file has no column for it.")
     ] = None,
     first_row: Annotated[int, typer.Option(help="Number of the first row in the source.")] = 0,
     self_pairs: OwnPairs = SelfPairs.stop,
@@ -86,9 +86,9 @@ def convert(
 ) -> None:
     """Turn a file of statements into another format.
 
-    Read are tables (csv, tsv), JSON lines, Parquet, plain files of pairs, weighted graphs, and what
-    Label Studio (JSON), Prodigy (JSON lines) and dedupe (training file) write. Columns that are
-    not ours are kept in csv, tsv, jsonl and parquet. Without --data or --rows the data has the rows
+    It reads tables (csv, tsv), JSON lines, Parquet, files of pairs, weighted graphs, and files of
+    Label Studio (JSON), Prodigy (JSON lines) and dedupe (training file). Other columns are kept
+    in csv, tsv, jsonl and parquet. Without --data or --rows the data has the rows
     that the file mentions.
     """
     from sidelight.side import held_by

@@ -19,7 +19,7 @@ def data(
     out: Annotated[Path | None, typer.Option(help="The table to write: .csv or .tsv.")] = None,
     side: Annotated[
         Path | None,
-        typer.Option(help="Also write what two simulated people say about a fifth of the rows."),
+        typer.Option(help="Also write statements of two simulated people about some rows."),
     ] = None,
     seed: Seed = 0,
     overwrite: Overwrite = False,

@@ -23,7 +23,7 @@ def demo(
     ] = Path("demo-output"),
     seed: Seed = 0,
 ) -> None:
-    """Cluster wines with the help of two people, one of whom is often wrong, and say where."""
+    """Cluster wines with the help of two people, and find the statements that are wrong."""
     import numpy as np
     from sklearn.preprocessing import StandardScaler
 
@@ -38,12 +38,12 @@ def demo(
     out.mkdir(parents=True, exist_ok=True)
     statements_about(y, seed, share=0.3).write(out / "statements.csv", overwrite=True)
     side = SideInformation.read(out / "statements.csv", n_samples=len(y))
-    typer.echo(f"2. What two (simulated) people said is in {out / 'statements.csv'}:")
+    typer.echo(f"2. The statements of two (simulated) people are in {out / 'statements.csv'}:")
     typer.echo(indented(f"{side}\n{side.conflicts(limit=3)}"))
 
-    typer.echo("\n3. Clustering without asking, believing everything, and weighing it:")
+    typer.echo("\n3. Clusters without statements, believing all of them, and weighing each:")
     alone = PartitionLevelKMeans(n_clusters=3, random_state=seed).fit(X)
-    usable = side.only(kind=["label", "cannot"])  # k-means of this kind knows no must-links
+    usable = side.only(kind=["label", "cannot"])  # this model takes no must-links
     believing = PartitionLevelKMeans(n_clusters=3, random_state=seed).fit(X, side=usable)
     weighing = AnnotatedGaussianMixture(n_clusters=3, random_state=seed).fit(X, side=side)
     partitions = {
@@ -53,7 +53,7 @@ def demo(
     }
     typer.echo(indented(score_table(y, side, partitions)))
 
-    typer.echo("\n4. Who was right, as AnnotatedGaussianMixture sees it:")
+    typer.echo("\n4. The accuracy of each person, estimated by AnnotatedGaussianMixture:")
     typer.echo(indented(verdict(y, side, weighing)))
 
     draw(out / "demo.png", X, side, alone.labels_, weighing)
@@ -74,7 +74,7 @@ def statements_about(
     from sidelight.side import sample_labels, sample_pairs
 
     shown = sample_labels(y, share, random_state=seed).statements.i
-    seen = np.full(len(y), None, dtype=object)  # None: nobody saw it
+    seen = np.full(len(y), None, dtype=object)  # None: not shown to anyone
     seen[shown] = y[shown]
     labels = sample_labels(seen, 0.5, annotators=_PEOPLE, random_state=seed)
     pairs = sample_pairs(
@@ -86,13 +86,13 @@ def statements_about(
 def score_table(
     y: "NDArray[Any]", side: "SideInformation", partitions: "dict[str, NDArray[Any]]"
 ) -> str:
-    """Scores on the rows that nobody annotated, and on all rows."""
+    """Scores on rows without statements, and on all rows."""
     from sidelight.metrics import score
 
     scores = {name: score(y, labels, side=side) for name, labels in partitions.items()}
     n_rows, n_free = next((s.n_rows, s.n_unannotated) for s in scores.values())
     lines = [
-        f"{'':24s}{f'the {n_free:,} rows nobody spoke of':>32s}{f'all {n_rows:,} rows':>24s}",
+        f"{'':24s}{f'{n_free:,} rows without statements':>32s}{f'all {n_rows:,} rows':>24s}",
         f"{'':24s}" + f"{'NMI':>20s}{'accuracy':>12s}" + f"{'NMI':>12s}{'accuracy':>12s}",
     ]
     for name, found in scores.items():
@@ -103,7 +103,7 @@ def score_table(
 
 
 def verdict(y: "NDArray[Any]", side: "SideInformation", model: Any) -> str:
-    """How accurate people are and which statements are probably wrong, beside the truth."""
+    """Estimated accuracies and doubtful statements, with the truth."""
     import numpy as np
 
     wrong = side.violated(np.unique(y, return_inverse=True)[1])
@@ -113,12 +113,12 @@ def verdict(y: "NDArray[Any]", side: "SideInformation", model: Any) -> str:
         own = side.statements.annotator == code
         lines.append(
             f"{name} is right in {model.annotator_accuracy_[name]:.0%} of the statements "
-            f"(in truth {1 - wrong[own].mean():.0%} of {own.sum()})"
+            f"(true value: {1 - wrong[own].mean():.0%} of {own.sum()})"
         )
     found = int(wrong[suspect].sum())
     lines.append(
-        f"{len(suspect)} statements are probably wrong, {found} of them rightly suspected; "
-        f"{int(wrong.sum())} are wrong in truth. The most suspect ones:"
+        f"{len(suspect)} statements are probably wrong, and {found} of them are; "
+        f"{int(wrong.sum())} are wrong in all. The most doubtful ones:"
     )
     most = suspect[np.argsort(-model.statement_error_[suspect], kind="stable")][:5]
     lines += [f"  {side.describe(k)}: {model.statement_error_[k]:.1%}" for k in most.tolist()]
@@ -128,7 +128,7 @@ def verdict(y: "NDArray[Any]", side: "SideInformation", model: Any) -> str:
 def draw(
     path: Path, X: "NDArray[Any]", side: "SideInformation", before: "NDArray[Any]", after: Any
 ) -> None:
-    """What was said, and the clusters without and with it, side by side."""
+    """Statements, and clusters without and with them, side by side."""
     import numpy as np
 
     from sidelight.report import align_clusters, new_figure, plot_clusters, project
@@ -138,12 +138,12 @@ def draw(
     said, without, with_it = figure.axes
     suspect = np.flatnonzero(after.statement_error_ > 0.5)
     plot_clusters(
-        plane, side=side, broken=suspect, title="what people said (red: probably wrong)", ax=said
+        plane, side=side, broken=suspect, title="statements (red: probably wrong)", ax=said
     )
     aligned = align_clusters(before, after.labels_)  # one colour for a cluster in both pictures
-    plot_clusters(plane, aligned, title="k-means, nobody asked", ax=without)
+    plot_clusters(plane, aligned, title="k-means", ax=without)
     names = after.cluster_names_
-    plot_clusters(plane, after.labels_, names=names, title="with their help", ax=with_it)
+    plot_clusters(plane, after.labels_, names=names, title="with the statements", ax=with_it)
     figure.savefig(path, dpi=75)
 
 

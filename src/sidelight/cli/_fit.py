@@ -53,7 +53,7 @@ def fit(
         typer.Option(
             metavar="FILE",
             help="The table with clusters: .csv, .tsv or .parquet; .h5ad if the data is. By "
-            "default answer.csv beside the data.",
+            "default answer.csv next to the data.",
         ),
     ] = None,
     model: Annotated[
@@ -103,7 +103,7 @@ def fit(
         typer.Option("--use-what-fits", help="Leave out statements that the model cannot use."),
     ] = False,
     report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write a page: FILE.html.")
+        Path | None, typer.Option(metavar="FILE", help="Also write a report: FILE.html.")
     ] = None,
     save: Annotated[
         Path | None,
@@ -122,7 +122,7 @@ def fit(
     ] = None,
     stability: Annotated[
         int,
-        typer.Option(metavar="N", min=0, help="How many fits with other seeds to compare with."),
+        typer.Option(metavar="N", min=0, help="Number of fits with other seeds to compare with."),
     ] = 0,
     folds: Annotated[
         int | None,
@@ -141,11 +141,11 @@ def fit(
     ] = False,
     time_limit: TimeLimit = None,
     picture: Annotated[
-        Picture, typer.Option(help="The plane of the page's picture.")
+        Picture, typer.Option(help="How the rows are drawn on the page.")
     ] = Picture.pca,
     pictures: Annotated[bool, typer.Option(help="Draw pictures on the page.")] = True,
     prefix: Annotated[
-        str, typer.Option(metavar="TEXT", help="Begins the names of the new columns.")
+        str, typer.Option(metavar="TEXT", help="Prefix of the names of the new columns.")
     ] = "",
     overwrite: Overwrite = False,
     keep_formulas: KeepFormulas = False,
@@ -153,9 +153,9 @@ def fit(
     """Cluster a table with the help of statements, and write it with its clusters.
 
     The output has the columns and the row order of the input, and up to five more: cluster (a
-    number), cluster_name, membership (the model's own probability of the cluster), confidence (how
-    probably the name is right, judged by statements that were held back) and suspect (1 where a
-    statement about the row is broken or probably wrong).
+    number), cluster_name, membership (the model's own probability of the cluster), confidence (the
+    probability that the name is right, judged by held-out statements) and suspect (1 if a statement
+    about the row is broken or probably wrong).
     """
     for path in (data, *(side or ())):  # before anything heavy is imported
         refuse_missing(path, SidelightError)

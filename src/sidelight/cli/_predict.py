@@ -29,7 +29,7 @@ def predict(
         typer.Option(
             metavar="FILE",
             help="The table with clusters: .csv, .tsv or .parquet; .h5ad if the data is. By "
-            "default predicted.csv beside the data.",
+            "default predicted.csv next to the data.",
         ),
     ] = None,
     id: Id = None,
@@ -37,15 +37,15 @@ def predict(
     decimal: Decimal = None,
     sheet: Sheet = None,
     prefix: Annotated[
-        str, typer.Option(metavar="TEXT", help="Begins the names of the new columns.")
+        str, typer.Option(metavar="TEXT", help="Prefix of the names of the new columns.")
     ] = "",
     overwrite: Overwrite = False,
     keep_formulas: KeepFormulas = False,
 ) -> None:
-    """Put new rows into the clusters of a saved model, and write them with these.
+    """Assign new rows to the clusters of a saved model, and write the table.
 
     The table needs the columns that the model was fitted to, in any order; they are prepared in
-    the same way. Others are left alone.
+    the same way. Other columns are ignored.
     """
     for path in (model, data):  # before anything heavy is imported
         refuse_missing(path, SidelightError)

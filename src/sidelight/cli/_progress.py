@@ -1,4 +1,4 @@
-"""Progress on stderr for what takes longer than two seconds, and only if somebody can see it."""
+"""Progress on stderr for steps longer than two seconds, and only in a terminal."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager

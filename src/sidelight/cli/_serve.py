@@ -27,7 +27,7 @@ from sidelight.exceptions import SidelightError
 def serve(
     data: Annotated[
         Path | None,
-        typer.Argument(metavar="DATA", help="A table to work on; without it, what was there."),
+        typer.Argument(metavar="DATA", help="A table to work on; without it, existing projects."),
     ] = None,
     side: Side = None,
     labels: Labels = None,
@@ -53,7 +53,7 @@ def serve(
     name: Annotated[str | None, typer.Option(metavar="TEXT", help="Name of the project.")] = None,
     data_root: Annotated[
         Path,
-        typer.Option(metavar="FOLDER", help="Where projects and answers are kept."),
+        typer.Option(metavar="FOLDER", help="Folder for projects and answers."),
     ] = Path("sidelight-data"),
     store: Annotated[
         str | None,
@@ -63,14 +63,14 @@ def serve(
     ] = None,
     host: Annotated[
         str,
-        typer.Option(metavar="ADDRESS", help="Where to listen; by default this machine alone."),
+        typer.Option(metavar="ADDRESS", help="Address to listen on; by default only this machine."),
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(metavar="N", min=0, max=65535, help="0 takes any port that is free.")
+        int, typer.Option(metavar="N", min=0, max=65535, help="Port; 0 takes a free one.")
     ] = 8765,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Name by which others reach it (several times)."),
+        typer.Option(metavar="NAME", help="Host name that others use (several times)."),
     ] = None,
     workers: Annotated[
         int | None, typer.Option(metavar="N", min=0, help="Processes that fit models.")
@@ -85,8 +85,8 @@ def serve(
 ) -> None:
     """Open the workbench: questions, answers, clusters and exports in a browser.
 
-    It prints a link that logs you in, and says who else can reach it. Answers are kept in a log
-    that loses none of them; stop with Ctrl-C, start again, and go on.
+    It prints a link that logs you in, and says who else can reach it. Every answer is
+    saved. Stop with Ctrl-C, and run the command again to continue.
     """
     if demo and data is not None:
         raise SidelightError(f"--demo brings its own table; leave {data} out.")

@@ -1,4 +1,4 @@
-"""``sidelight warm-up``: compile before somebody waits for it."""
+"""``sidelight warm-up``: compile in advance."""
 
 import time
 from typing import Annotated
@@ -18,8 +18,8 @@ def warm_up(
 ) -> None:
     """Compile the inner loops of models, once per installation.
 
-    The first fit of a model compiles its inner loops, which takes some seconds. This does it now;
-    without a name for the default model.
+    The first fit of a model compiles its inner loops, which takes some seconds. This command does
+    it beforehand; without a name, for the default model.
     """
     from sidelight.models import find_model, model_names
     from sidelight.models import warm_up as compile_model

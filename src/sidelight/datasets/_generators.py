@@ -62,7 +62,7 @@ class Documents(NamedTuple):
 
 
 class MergedGaussians(NamedTuple):
-    """Four Gaussians in three classes, and partial labels (-1 unknown) that say so.
+    """Four Gaussians in three classes, with partial labels (-1 unknown).
 
     Examples
     --------
@@ -294,7 +294,7 @@ def make_blobs(
     Parameters
     ----------
     n_samples : int
-        A million rows of 16 columns take less than a second and no memory beyond ``X``.
+        A million rows of 16 columns take less than a second and no memory besides ``X``.
     n_features : int, default=16
     n_clusters : int, default=10
     separation : float, default=4.0

@@ -101,7 +101,7 @@ def load(
     variant: str | None = None,
     data_home: str | os.PathLike[str] | None = None,
 ) -> Dataset:
-    """Load a data set, as it is or in the variant that a paper used.
+    """Load a data set, unchanged or in the variant of a paper.
 
     Parameters
     ----------
@@ -273,7 +273,7 @@ def _missing_file(name: str, entry: Entry, path: Path) -> str:
 
 def _no_such_variant(name: str, variant: str, entry: Entry) -> str:
     known = ", ".join(repr(key) for key in entry.variants) or "none"
-    return f"variant is {variant!r}; {name!r} has the variants {known}, and None for all as it is."
+    return f"variant is {variant!r}; {name!r} has the variants {known}; None is the unchanged file."
 
 
 def _format() -> str:

@@ -191,7 +191,7 @@ def local_scales(neighbors: Neighbors, nth: int = 7) -> Floats:
     Returns
     -------
     ndarray of shape (n_samples,)
-        Above zero. A row with so many equals takes its first neighbour that differs; where all are
+        Above zero. A row with as many copies takes the first neighbour that differs; where all are
         equal, or there are none, it takes the smallest scale of the others (1 if there is none).
 
     References

@@ -1,4 +1,4 @@
-"""Nearest neighbours: exact for small or low-dimensional data, inverted lists beyond.
+"""Nearest neighbours: exact for small or low-dimensional data, inverted lists for the rest.
 
 Either way the search only proposes candidates. Their distances are computed again, in double
 precision and one pair at a time, so that the answer does not depend on threads, blocks or the
@@ -17,12 +17,12 @@ from sidelight.blocks import in_order, n_threads, one_blas_thread
 from sidelight.exceptions import DataError
 from sidelight.graph._ivf import ivf_candidates
 
-EXACT_ROWS = 20_000  # beyond, inverted lists are faster than all pairs
+EXACT_ROWS = 20_000  # above this, inverted lists are faster than all pairs
 _TREE_FEATURES = 4  # up to here a k-d tree beats them at any size
-_DENSE_CELLS = 30_000_000  # a sparse matrix of so many cells is faster searched as an array
-_PRODUCT_FEATURES = 15  # beyond, products beat scikit-learn's trees
+_DENSE_CELLS = 30_000_000  # up to this size a sparse matrix is searched faster as an array
+_PRODUCT_FEATURES = 15  # above this, products beat scikit-learn's trees
 _ROWS = 128  # rows whose products with all others are held at a time
-_FEW = 64  # so many candidates are kept in order faster than in a heap
+_FEW = 64  # up to this number, sorted candidates are faster than a heap
 _QUERY_CELLS = 10_000_000  # candidates held at a time
 
 Metric = Literal["euclidean", "cosine"]
@@ -205,7 +205,7 @@ def largest_distance(X: Any, *, metric: Metric = "euclidean", enough: float = np
     Returns
     -------
     float
-        Exact up to 20,000 rows. Beyond, the diagonal of the bounding box, and for the cosine 1 if
+        Exact up to 20,000 rows. Above, the diagonal of the bounding box, and for the cosine 1 if
         no value is negative and 2 otherwise.
 
     Examples

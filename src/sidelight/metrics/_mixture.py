@@ -19,7 +19,7 @@ _CELLS = 4_000_000
 def centroid_index(centers_true: npt.ArrayLike, centers_pred: npt.ArrayLike) -> int:
     """Number of clusters that are in the wrong place (Fränti, Rezaei & Zhao 2014).
 
-    Each centre of one set points to its nearest centre in the other; those that nobody points to
+    Each centre of one set points to its nearest centre in the other; those that no centre points to
     are orphans. The index is the larger number of orphans of the two directions.
 
     Parameters
@@ -112,7 +112,7 @@ class _Mixture(NamedTuple):
 
 
 def _orphans(pointing: Array, pointed: Array) -> int:
-    """How many of ``pointed`` are nobody's nearest."""
+    """Count the centres that are not the nearest of any other."""
     step = max(1, _CELLS // len(pointed))
     hit = np.zeros(len(pointed), dtype=bool)
     for start in range(0, len(pointing), step):

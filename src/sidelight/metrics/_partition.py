@@ -81,7 +81,7 @@ def normalized_mutual_info(
 
 
 def adjusted_rand(labels_true: npt.ArrayLike, labels_pred: npt.ArrayLike) -> float:
-    """Adjusted Rand index: agreement on pairs of rows, beyond what chance gives.
+    """Adjusted Rand index: agreement on pairs of rows, corrected for chance.
 
     Parameters
     ----------

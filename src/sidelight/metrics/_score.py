@@ -1,4 +1,4 @@
-"""The usual scores at once, on all rows and where nobody helped."""
+"""The usual scores at once, on all rows and on rows without statements."""
 
 from collections.abc import Callable, Mapping
 from numbers import Real
@@ -117,7 +117,7 @@ def score(
         )
     if side is not None and side.n_samples != len(pred):
         raise DataError(
-            f"side speaks of {side.n_samples} rows and the partitions have {len(pred)}; "
+            f"side is about {side.n_samples} rows and the partitions have {len(pred)}; "
             "give side information about the same rows."
         )
     known = _known(true, unknown)

@@ -154,8 +154,8 @@ def statement_scores(
 def informativeness(side: SideInformation, labels: npt.ArrayLike) -> float:
     """Share of the statements that a clustering made without them breaks.
 
-    What a set of constraints tells beyond what the algorithm finds alone (Davidson, Wagstaff &
-    Basu 2006).
+    The information in the statements that the algorithm does not find by itself (Davidson,
+    Wagstaff & Basu 2006).
 
     Parameters
     ----------
@@ -297,7 +297,7 @@ def _as_rows(X: Any, side: SideInformation) -> Any:
     rows = X.tocsr() if issparse(X) else np.asarray(X)
     if rows.ndim != 2 or rows.shape[0] != side.n_samples or rows.shape[1] == 0:
         raise DataError(
-            f"X has shape {rows.shape}; the side information speaks of {side.n_samples} rows, "
+            f"X has shape {rows.shape}; the side information is about {side.n_samples} rows, "
             "so X must have that many, and at least one column."
         )
     if rows.dtype.kind not in "fiub":

@@ -1,4 +1,4 @@
-"""Estimators: a folder per family, and a registry that imports a family when it is asked for."""
+"""Estimators that use statements, and a registry that finds them by name or ability."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING

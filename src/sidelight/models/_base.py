@@ -38,7 +38,7 @@ _AS_LONG_AS_THE_DATA = {
 
 
 class SideClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
-    """The base of all models: what they say about themselves, and what they leave after ``fit``.
+    """Base of all models: their traits, and the attributes after ``fit``.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ takes_sparse, on_dask, scales, repetition, contradictions, objective_sense
         score = Agreement.of(known, labels).score
         if np.isnan(score):
             raise SideInformationError(
-                f"no pair of these {len(labels):,} rows is told apart or together, so that there "
+                f"no statement is about a pair of these {len(labels):,} rows, so that there "
                 "is nothing to score by.",
                 advice="Give statements about these rows; in a search, folds that hold statements: "
                 "cv=SideKFold().",

@@ -41,7 +41,7 @@ class Task:
 
     @classmethod
     def of_fit(cls, model: Any, n_parts: int | None = None) -> Self:
-        """The whole fit of a model, in so many parts (None: nobody knows)."""
+        """The whole fit of a model, with its number of parts (None: unknown)."""
         return cls(model, model._init_callback_context(max_subtasks=n_parts))
 
     def __enter__(self) -> Self:
@@ -64,7 +64,7 @@ class Task:
 
 
 def never() -> bool:
-    """The ``each_iteration`` of a run that nobody follows: do not stop."""
+    """The ``each_iteration`` of a run without a callback: do not stop."""
     return False
 
 

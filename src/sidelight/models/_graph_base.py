@@ -152,7 +152,7 @@ class GraphModel(SideClusterer):
         )
 
     def _n_neighbors(self, n_samples: int, n_classes: int) -> int:
-        """How many neighbours each of n rows names, of which so many classes are labelled."""
+        """Number of neighbours of each of n rows, given the number of labelled classes."""
         return int(self.n_neighbors)
 
     def _keep_rows(self, rows: "RowGraph") -> None:

@@ -1,4 +1,4 @@
-"""Statements that hold: whether so many clusters can keep them, and a placement that does."""
+"""Statements that hold: whether K clusters can keep them, and a placement that does."""
 
 from typing import NamedTuple, NoReturn
 
@@ -135,7 +135,7 @@ class TiedGroups(NamedTuple):
 
     @classmethod
     def of(cls, side: SideInformation, n_clusters: int) -> "TiedGroups":
-        """Of statements that so many clusters can keep; others are refused."""
+        """From statements that K clusters can keep; others are refused."""
         found = side.feasible(n_clusters)
         if found.answer == "no":
             refuse_unkeepable(found, n_clusters)

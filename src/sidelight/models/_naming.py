@@ -35,7 +35,7 @@ def about_spoken_of(side: SideInformation, labels: Any) -> tuple[SideInformation
 
 
 class Naming(NamedTuple):
-    """How clusters are numbered and called; a model hands it to ``_publish`` as it is.
+    """Numbers and names of clusters; a model passes it to ``_publish``.
 
     ``order[k]`` is the number, during the fit, of the cluster that becomes k, and ``names[k]`` its
     name. ``clusters`` (vocabularies with the shared one last, classes) is the cluster of each

@@ -101,7 +101,7 @@ def evolve(
 
 
 def _idle(history: list[float], patience: int | None) -> bool:
-    """Whether so many generations brought nothing but rounding."""
+    """Whether the last generations brought nothing but rounding."""
     if patience is None or len(history) <= patience:
         return False
     return history[-1] - history[-1 - patience] <= 1e-12 * abs(history[-1])

@@ -24,7 +24,7 @@ Ints = NDArray[np.int64]
 
 MAX_ITER = 300  # of k-means
 _MOST_FOUND = 30  # clusters, where their number is found and statements do not ask for more
-_SAMPLE_ROWS = 10_000  # of more rows, starts are compared on so many
+_SAMPLE_ROWS = 10_000  # with more rows, starts are compared on a sample of this size
 _TRIES = 5  # starts of k-means for each number of clusters that is tried
 _GAP_WEIGHT = 0.05  # of the eigengap, against the share of broken statements
 _FLOOR = 1e-3  # below this, 1 less an eigenvalue is taken as zero

@@ -1,4 +1,4 @@
-"""Compile what a model needs before somebody waits for it."""
+"""Compile what a model needs, before the first fit."""
 
 import warnings
 from typing import Any
@@ -41,7 +41,7 @@ def warm_up(name: str) -> int:
     rng = np.random.default_rng(0)
     X = 4.0 * rng.normal(size=(_CLASSES, _COLUMNS))[truth] + rng.normal(size=(_ROWS, _COLUMNS))
     with when_compiling() as compiled, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # nobody reads this answer
+        warnings.simplefilter("ignore")  # the answer is not used
         for side in _statements(truth):
             _fitted(model_class, X, side.only(kind=list(model_class.accepts))).predict(X[:10])
     return compiled.n_compiled

@@ -192,7 +192,7 @@ class Asker:
         if asked.id != question_id(self.seed, asked):
             raise QuestionError(
                 f"question {asked.id!r} was not asked by this asker (or was changed); take one "
-                "from ask(). Statements that nobody asked for go into side=."
+                "from ask(). Other statements go into side=."
             )
         who = asked.annotator if annotator is None else annotator
         answer = Answer(
@@ -211,7 +211,7 @@ class Asker:
         return self._with(answer)
 
     def retract(self, answer_id: str) -> "Asker":
-        """The asker that was never told one answer; the others stay.
+        """The asker without one answer; the others stay.
 
         Parameters
         ----------
@@ -257,7 +257,7 @@ class Asker:
 
     @cached_property
     def own_labels(self) -> Ints:
-        """The cluster of each row by the asker's chains alone, without the refit."""
+        """The cluster of each row by the asker's chains, without the refit."""
         return rows_of(self._state.committee, self._shown.clusters)
 
     @cached_property
@@ -266,9 +266,9 @@ class Asker:
 
         The chains predict every answer before they hear it. From 40 answers on, an annotator is
         believed while the answers fit these predictions better than guesses would; one whose
-        answers contradict the chains from before the first answer is never believed. Where nobody
-        is, `labels` is the partition from before the first answer; where some are, the answers of
-        the others have no weight. Without audits only those who say the opposite are found.
+        answers contradict the chains from before the first answer is never believed. If no
+        annotator is believed, `labels` is the partition from before the first answer; otherwise
+        only the believed ones count. Without audits only annotators who say the opposite are found.
         """
         heard = np.flatnonzero(self._state.witness.n)
         return not len(heard) or any(self._is_credible(int(k)) for k in heard)
@@ -356,7 +356,7 @@ class Asker:
 
     @cached_property
     def held_out(self) -> SideInformation:
-        """The audit answers alone: statements that no result here was made from."""
+        """The audit answers: statements that no result here was made from."""
         return self._statements([a for a in self.answers if a.question.audit])
 
     # Files
@@ -482,7 +482,7 @@ class Asker:
 
 
 class _Origin:
-    """The state before the first answer, and its partition when somebody looks at it."""
+    """The state before the first answer, and its partition, computed on demand."""
 
     def __init__(self, state: "_State") -> None:
         self.state = state
@@ -494,7 +494,7 @@ class _Origin:
 
 
 class _Fit:
-    """A refit that is computed when somebody looks at it."""
+    """A refit that is computed on demand."""
 
     def __init__(self, model: Any, X: Any, side: SideInformation, own: Ints, seed: int) -> None:
         self._arguments = (model, X, side, own, seed)

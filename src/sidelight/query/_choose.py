@@ -112,7 +112,7 @@ def label_to_ask(
 ) -> tuple[int, int, float, str] | None:
     """The item to be named, the row that speaks for it, its value and the reason in words.
 
-    First a heavy cluster in which nobody has named a row, then the label of largest value, then
+    First a heavy cluster without a label, then the label of largest value, then
     the row that is misjudged most. None when every row has a label.
     """
     items, structure = committee.items, committee.structure

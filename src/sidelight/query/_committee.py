@@ -307,7 +307,7 @@ def predicted(committee: Committee, facts: Facts) -> NDArray[np.float64]:
         elif c < len(anchors):
             right = (mine == committee.z[:, anchors[c]]) == (facts.sign[k] > 0)
             wrong = (1.0 - alpha[k]) / (len(anchors) if facts.sign[k] > 0 else 1)
-        else:  # a class that nobody named before: right where no anchor is
+        else:  # a new class: right where no anchor is
             right = ~(mine[:, None] == committee.z[:, anchors]).any(axis=1)
             wrong = (1.0 - alpha[k]) / max(len(anchors), 1)
         chance[k] = np.where(right, alpha[k], wrong)

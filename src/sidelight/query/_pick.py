@@ -96,7 +96,7 @@ class Picker:
 
     @cached_property
     def _audit_share(self) -> float:
-        """Three times as many audits until they show that somebody's answers carry information."""
+        """Three times as many audits until they show that some answers carry information."""
         n = self.witness.n
         is_proven = any(self.witness.is_proven(int(k)) for k in np.flatnonzero(n))
         if not self.audit or is_proven or n.sum() < _UNCHECKED:
@@ -181,7 +181,7 @@ class Picker:
         again = any(question_key(a.question.rows, self.n_rows) == question_key(rows, self.n_rows)
                     for a in self.answers if a.question.kind == "pair")  # fmt: skip
         reason = (
-            "a second opinion: somebody else's answer is doubted"
+            "a second opinion on a doubtful answer"
             if again
             else "the answer settles most pairs of rows"
         )

@@ -195,7 +195,7 @@ def _collect(questions: list[Question], annotators: Any) -> list[tuple[Question,
         who = annotators
         if isinstance(annotators, Mapping):
             if name not in annotators:
-                raise QuestionError(f"nobody answers for {name!r}; known: {list(annotators)}.")
+                raise QuestionError(f"no program answers for {name!r}; known: {list(annotators)}.")
             who = annotators[name]
         if hasattr(who, "answer_many"):
             values = list(who.answer_many(mine))

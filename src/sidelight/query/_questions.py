@@ -87,7 +87,7 @@ class Question:
         return asdict(self) | {"rows": list(self.rows), "classes": list(self.classes)}
 
     def for_annotator(self) -> dict[str, Any]:
-        """What an annotator may see: no prediction, and nothing that tells audits apart."""
+        """The part for the annotator: no prediction, and no mark of audits."""
         hidden = {"prediction", "value", "audit", "probability", "reason"}
         return {key: value for key, value in self.to_dict().items() if key not in hidden}
 
@@ -109,7 +109,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer, as it stands in the log.
+    """One answer of the log.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ BUDGETS = (0, 10, 25, 50, 100, 200)
 
 
 class Curve(NamedTuple):
-    """How good the result is after so many answers.
+    """Quality of the result after given numbers of answers.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Curve(NamedTuple):
 
 
 class Oracle:
-    """An annotator that knows the truth, and is wrong or silent as often as it is told to be.
+    """A simulated annotator with given shares of wrong answers and of "can't tell".
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ class Interval(NamedTuple):
 
 
 class Stopping(NamedTuple):
-    """Whether it is worth to go on.
+    """Whether more answers are worth the effort.
 
     Attributes
     ----------

@@ -278,7 +278,7 @@ class CobraAsker(SequentialAsker):
 
 
 class CobrasAsker(SequentialAsker):
-    """COBRAS: super-instances are split as far as answers say, then merged.
+    """COBRAS: super-instances are split as the answers require, then merged.
 
     Parameters
     ----------
@@ -321,7 +321,7 @@ class NeighborhoodAsker(SequentialAsker):
         The next row: at random (Explore and Consolidate), the one least like all asked rows
         (MinMax), or the one whose group is most uncertain per expected question (NPU).
     random_state : int, Generator or RandomState, optional
-        Source of all that is random.
+        Seed or source of random numbers.
 
     References
     ----------
@@ -369,7 +369,7 @@ class NeighborhoodAsker(SequentialAsker):
 
 
 class RandomAsker(Asker):
-    """The asker with pairs drawn at random instead of chosen: what choosing is worth.
+    """The asker with pairs drawn at random, as a base line for chosen questions.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ Floats = NDArray[np.float64]
 
 N_NEIGHBORS = 10
 MOST_LEAVES = 4_000  # the tree takes their square in memory and time
-_DENSE_CELLS = 30_000_000  # sparse rows of so many cells are held as an array
+_DENSE_CELLS = 30_000_000  # up to this size sparse rows are held as an array
 _COORDINATES = 10  # eigenvectors that stand for rows when only a graph is given
 
 

@@ -74,7 +74,7 @@ class Witness(NamedTuple):
         return known >= (CLUE if accuracy >= GOOD else PROOF)
 
     def is_proven(self, annotator: int) -> bool:
-        """Whether more audits would tell nothing new about the annotator."""
+        """Whether more audits would add nothing about the annotator."""
         return self.informative(annotator) >= PROOF
 
 
@@ -89,7 +89,7 @@ def _log_mean(logs: Floats) -> float:
 
 
 def spoken_pairs(facts: Facts, earlier: Facts, first: Committee) -> tuple[Ints, Ints, Ints]:
-    """Pairs of rows that an answer speaks of, and whether it puts them together.
+    """Pairs of rows of an answer, and whether it puts them together.
 
     A name is compared with two earlier names by the same annotator: of the row that the first
     chains put together with it most, and of the one that they put together with it least.

@@ -1,4 +1,4 @@
-"""Colours of clusters: twenty-four that can be told apart, and none used twice in silence."""
+"""Colours of clusters: twenty-four different ones, and grey for further clusters."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray

@@ -22,7 +22,7 @@ _MAX_POINTS = 20_000
 _MAX_LINES = 100
 # Past this many marks a legend explains nothing.
 _MAX_LEGEND = 40
-# A map by neighbours costs seconds for so many rows; the others are left out of the picture.
+# A map by neighbours takes seconds for this number of rows; others are not drawn.
 _MAX_MAPPED = 5_000
 _METHODS = ("pca", "tsne", "umap")
 
@@ -52,7 +52,7 @@ def project(X: Any, *, method: str = "pca") -> NDArray[np.float64]:
     dense = X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
     if dense.ndim != 2 or 0 in dense.shape:
         raise DataError(f"X has shape {dense.shape}; a picture needs rows and columns.")
-    if method != "pca" and len(dense) > 3:  # fewer have no neighbours to speak of
+    if method != "pca" and len(dense) > 3:  # fewer rows have too few neighbours
         return _map(dense, method)
     centred = dense - dense.mean(axis=0)
     _, axes = np.linalg.eigh(centred.T @ centred)
@@ -130,7 +130,7 @@ def check_matplotlib() -> None:
 
 
 def sample(rows: NDArray[Any], limit: int) -> NDArray[Any]:
-    """At most so many rows, always the same ones, in order."""
+    """At most this number of rows, always the same ones, in order."""
     if len(rows) <= limit:
         return rows
     return np.sort(np.random.default_rng(0).choice(rows, limit, replace=False))

@@ -231,7 +231,7 @@ def _quality(summary: dict[str, Any]) -> Html:
     give = "" if error is None else f" (± {100 * error:.0f} points)"
     if error is not None and error < 0.005:  # all right, or all wrong: no error shows, yet there is
         low, high = _interval(found["share_right"], found["n_statements"])
-        give = f" (with so many, {100 * low:.0f} to {100 * high:.0f} % are to be expected)"
+        give = f" (95 % interval: {100 * low:.0f} to {100 * high:.0f} %)"
     told = f"of {_count(found['n_statements'], 'statement')} that were held back were right{give}. "
     told += f"By chance it would be {_percent(found['chance'])}."
     if found["ceiling"] is not None:
@@ -315,7 +315,7 @@ def _legend(clusters: list[dict[str, Any]], optional: list[tuple[str, str]]) -> 
 def _map(summary: dict[str, Any], drawn: Drawn, legend: Html) -> Html:
     controls = []
     if drawn.people or drawn.n_unnamed:
-        options = [tag("option", "nobody", value="")]
+        options = [tag("option", "none", value="")]
         if drawn.n_doubtful:
             told = f"all, the {drawn.n_doubtful:,} doubtful ones"
             options.append(tag("option", told, value="doubt"))

@@ -21,7 +21,7 @@ def summarize_side(
     side : SideInformation
         The statements.
     clusters : int, optional
-        Ask whether so many clusters can keep everything.
+        Number of clusters: check whether they can keep every statement.
     limit : int
         How many conflicts to explain.
 

@@ -1,4 +1,4 @@
-"""A result as plain data: all that a report tells, before anything is drawn or written."""
+"""A result as plain data: the contents of a report."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ class Evidence(NamedTuple):
     ``probabilities`` has a row per row and a column per cluster; where it is missing, the result's
     own membership is asked, if X is what the model saw. ``confidence`` is, for each row, how
     probably the name of its cluster is right, judged by statements that were held back (NaN where
-    nobody named the cluster): see `sidelight.select.Calibration`. ``truth`` holds given classes,
+    the cluster has no name): see `sidelight.select.Calibration`. ``truth`` holds given classes,
     None where unknown; ``stability`` holds the labels of fits with other seeds; ``quality`` says in
     a sentence how good the result is, by statements that were held back; ``notes`` are sentences
     about what was done, and ``command`` repeats it. ``texts`` has for each cluster a list of
@@ -325,7 +325,7 @@ def _profiles(result: ClusterResult, X: Any, columns: list[str]) -> list[list[di
     total = sums.sum(axis=0)
     mean = sums / np.maximum(sizes, 1)
     others = (total - sums) / np.maximum(n_rows - sizes, 1)
-    others = np.where(n_rows > sizes, others, mean)  # a single cluster differs from nobody
+    others = np.where(n_rows > sizes, others, mean)  # a single cluster has nothing to differ from
     deviation = _deviations(X, total / n_rows)
     difference = (mean - others) / np.where(deviation > 0, deviation, 1.0)
     order = np.argsort(-np.abs(difference), axis=1, kind="stable")

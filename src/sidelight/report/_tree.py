@@ -33,7 +33,7 @@ def plot_tree(
     """Draw the top of a tree as a dendrogram, with class colours and statements.
 
     Must-links are solid arcs below the tree, cannot-links dashed ones, red and thick if ``labels``
-    break them; a triangle marks rows whose label somebody said.
+    break them; a triangle marks labelled rows.
 
     Parameters
     ----------

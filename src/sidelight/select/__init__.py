@@ -1,4 +1,4 @@
-"""Is it any good, which model, how many clusters? By statements that are held back from the fit."""
+"""Quality of an answer, choice of a model and of K, all by held-out statements."""
 
 from sidelight.select._calibration import ENOUGH, Calibration, Judged, fit_temperature
 from sidelight.select._compare import Compared, Comparison, compare, held_out_number

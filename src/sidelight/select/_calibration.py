@@ -1,4 +1,4 @@
-"""Probabilities that are right as often as they say, from statements that were held back.
+"""Calibrated probabilities, from held-out statements.
 
 Two steps. A temperature flattens the probabilities of the clusters; all statements count for it.
 Where labels were held back, a line through the log-odds then turns the probability of a row's own
@@ -23,7 +23,7 @@ ENOUGH = 20
 
 
 class Calibration(NamedTuple):
-    """How far probabilities have to be flattened to be right as often as they say.
+    """Temperature that calibrates probabilities.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Calibration(NamedTuple):
         return softmax(_logarithms(probabilities) / self.temperature, axis=1)
 
     def confidence(self, probabilities: Any, labels: Any) -> Floats:
-        """For each row how probably the name of its cluster is right, where labels say so.
+        """For each row the probability that the name of its cluster is right, if labels allow it.
 
         Without held-out labels it is the probability of the row's cluster at the temperature.
         """
@@ -71,7 +71,7 @@ class Judged(NamedTuple):
     """Held-out statements as probabilities see them.
 
     label_p (m, K): probabilities of the labelled rows; label_column: the cluster that carries the
-    class (-1: none does), label_cluster: the cluster that the row is in, -1 where nobody named it.
+    class (-1: none does), label_cluster: the cluster that the row is in, -1 if it has no name.
     pair_p, pair_q (l, K): probabilities of both rows of the pairs, and must.
 
     Examples

@@ -15,7 +15,7 @@ from sidelight.side import CANNOT, KINDS, LABEL, MUST, SideInformation, usable_k
 
 Ints = NDArray[np.int64]
 
-# Numbers of clusters that are tried where nobody gives any.
+# Numbers of clusters that are tried by default.
 GRID = (2, 3, 4, 5, 6, 8, 10, 12, 15, 20)
 # Fewer of either kind do not tell how many clusters there are: they decide no K.
 FEWEST_PAIRS = 10
@@ -48,7 +48,7 @@ class Candidate(NamedTuple):
 
 
 def decides_k(side: SideInformation) -> str | None:
-    """Why statements do not tell the number of clusters, and what to ask; None if they do.
+    """Why statements cannot decide the number of clusters, and what to ask; None if they can.
 
     Labels count by the pairs that they imply.
     """
@@ -63,8 +63,8 @@ def decides_k(side: SideInformation) -> str | None:
     lacking = {"must-links": FEWEST_PAIRS - n_must, "cannot-links": FEWEST_PAIRS - n_cannot}
     wanted = " and ".join(f"{n} {kind}" for kind, n in lacking.items() if n > 0)
     return (
-        f"{n_must} must-links and {n_cannot} cannot-links (those that labels imply included) do "
-        f"not tell the number of clusters. Ask for {wanted} more, or for labels of two classes."
+        f"{n_must} must-links and {n_cannot} cannot-links (including those implied by labels) "
+        f"cannot decide the number of clusters. Ask for {wanted} more, or labels of two classes."
     )
 
 

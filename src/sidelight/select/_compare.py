@@ -339,7 +339,7 @@ class _Run:
         return int((counts if self.weight is None else counts & (self.weight > 0)).sum())
 
     def without_folds(self) -> None:
-        """Where nobody uses statements all of them can be judged, those across borders too."""
+        """If no candidate uses statements, all of them can be judged, also those across folds."""
         fold = np.zeros(self.side.n_samples, dtype=np.int64)
         fold[self.rows] = self.fold
         of_statement = fold[self.side.statements.i]
@@ -459,7 +459,7 @@ def _run_all(run: _Run, models: Any, n_clusters: Any, seed: int) -> list[str]:
     for model in own:
         if not isinstance(model, (str, type)) and not hasattr(model, "fit"):
             raise SidelightError(
-                f"{model!r} is no model; give names of models, classes, or estimators of "
+                f"{model!r} is not a model; give names of models, classes, or estimators of "
                 "scikit-learn."
             )
     given = n_clusters is not None

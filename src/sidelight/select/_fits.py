@@ -1,4 +1,4 @@
-"""What a fit gives to be judged by, whoever fitted it: our models, clusterers, classifiers."""
+"""Partitions and probabilities to judge, from our models, clusterers and classifiers."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -24,7 +24,7 @@ Masks = tuple[NDArray[np.bool_], NDArray[np.bool_]]
 
 @dataclass(frozen=True)
 class HeldOut(StatementScores):
-    """What fits without some of the statements say about these.
+    """Result of fits without some of the statements, judged by these statements.
 
     It has the attributes of `StatementScores`, over all folds, and two more.
 

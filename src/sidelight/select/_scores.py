@@ -62,7 +62,7 @@ class StatementScores:
     log_loss : float or None
         Mean negative logarithm of the probability of each statement; None without probabilities.
     ceiling : float or None
-        The share that is right in truth, by the accuracy of the annotators: no model can be
+        The share of correct statements, by the accuracy of the annotators: no model can be
         expected to keep more. None where accuracies are not estimated.
     by_kind_and_annotator : tuple of Kept
         The shares of each kind and annotator.

@@ -1,4 +1,4 @@
-"""What people know about their data: statements, what follows from them, where they clash."""
+"""Statements about rows: what they imply, and where they contradict each other."""
 
 from sidelight.side._agreement import Agreement, dyadic_error
 from sidelight.side._cells import from_cell, map_distinct, to_cell

@@ -64,7 +64,7 @@ class Agreement(NamedTuple):
         side : SideInformation
             The statements.
         labels : array of shape (n_samples,)
-            Cluster numbers; −1 is no cluster, and two such rows are not together.
+            Cluster numbers; −1 means no cluster, and two such rows are not together.
         weight : array of float, optional
             For each statement what its own weight is multiplied by.
 

@@ -4,7 +4,7 @@ A cannot-link is broken when its rows are in one group; a "not c" when the group
 A label is broken when its row is tied to rows of another class by something else than that
 vocabulary's own labels, and more weight there speaks for the other class. (If rows of class A are
 tied to rows of class B anywhere, equal labels tie *all* of A to all of B; blaming every label of
-both classes for one wrong must-link would help nobody, so a label is broken only where the two
+both classes for one wrong must-link would not help, so a label is broken only where the two
 classes meet.)
 """
 

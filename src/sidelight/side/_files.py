@@ -166,7 +166,7 @@ def read_all(
     first_row : int
         The number of the first row in the file, when rows are given by number.
     self_pairs : {"raise", "drop", "keep"}
-        What to do with a pair of a row and itself.
+        What to do with a pair of a row with itself.
     skip_unknown : bool
         Whether to leave out statements about rows that the data does not have; otherwise they are
         an `UnknownRowsError` with the ids that are most like theirs.
@@ -459,7 +459,7 @@ def _write_parquet(
         table = _frames.with_columns(_frames.arrow_table(side, _header(side)), extra)
     except UnicodeEncodeError as error:
         raise SideInformationError(
-            f"{path}: the name {error.object!r} is no valid Unicode, which Parquet cannot hold; "
+            f"{path}: the name {error.object!r} is not valid Unicode, which Parquet cannot hold; "
             "write .jsonl or .csv instead, or correct the name."
         ) from None
     with open(temporary, "xb") as file:

@@ -84,7 +84,7 @@ def _named(side: "SideInformation") -> dict[str, Sequence[Any]]:
 
 
 def common_type(names: Sequence[Any]) -> type:
-    """The one type of all names; object when there are several, or a number beyond 64 bits."""
+    """The one type of all names; object when there are several, or a number above 64 bits."""
     types = set(map(type, names)) or {str}
     if len(types) > 1:
         return object

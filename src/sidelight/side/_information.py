@@ -39,24 +39,24 @@ from sidelight.side._statements import (
     row_positions,
 )
 
-# Beyond any table: a damaged header, or a number that is an id. Vectors of that length fit nowhere.
+# More than any table: a damaged header, or a number that is an id. No memory holds that.
 _MAX_ROWS = 10**12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SideInformation:
-    """What people know about the rows of a data set: an immutable table of statements.
+    """Statements of people about the rows of a data set, as an immutable table.
 
     A statement is one of five kinds: ``must`` (these two rows belong together), ``cannot`` (these
-    two do not), ``unsure`` (asked, and nobody can tell), ``label`` (this row is a …) and
-    ``not_label`` (this row is no …). Each may carry a weight, the name of its annotator, and, for
-    labels, the vocabulary that the class name belongs to: labels of different vocabularies are
-    never compared. Statements may be repeated and may contradict each other: see `conflicts`.
+    two do not), ``unsure`` (the annotator can't tell), ``label`` (this row is of a class) and
+    ``not_label`` (this row is not of a class). Each may carry a weight, the name of its annotator
+    and, for labels, the vocabulary of the class name: labels of different vocabularies are never
+    compared. Statements may be repeated and may contradict each other: see `conflicts`.
 
     Build one with `from_labels`, `from_pairs`, `from_graphs`, `from_frame`, `from_columns` or
     `read`, and join sources with ``+``. It is data about rows, so it has ``shape == (n_samples,)``
-    and can be indexed by rows; cross-validation does just that, and each fold keeps the statements
-    whose rows all survive.
+    and can be indexed by rows. Cross-validation does so: each fold keeps the statements about its
+    own rows.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class SideInformation:
             ``must``, ``cannot``, ``unsure``, ``label`` or ``not_label``, one for all or one each.
         i, j : sequence
             Rows, by position, or by id when ``index`` is given. ``j`` is empty (None, NaN, or −1)
-            for labels. An ``unsure`` without ``j`` says that nobody knows what row ``i`` is.
+            for labels. An ``unsure`` without ``j`` says that the class of row ``i`` is unknown.
         class_, weight, annotator, vocabulary : value or sequence, optional
             One value for all statements, or one each; missing entries take the default: weight 1,
             no annotator, the shared vocabulary.
@@ -133,7 +133,7 @@ class SideInformation:
         classes : sequence, optional
             The classes that may occur; a label outside is an error.
         self_pairs : {"raise", "drop", "keep"}
-            What to do with a pair of a row and itself.
+            What to do with a pair of a row with itself.
 
         Returns
         -------
@@ -455,7 +455,7 @@ class SideInformation:
         return self.leading_labels
 
     def to_labels(self, unknown: Any = -1) -> NDArray[Any]:
-        """For each row the name of its class, and ``unknown`` where nobody said; see `labels`.
+        """For each row the name of its class, or ``unknown`` without a label; see `labels`.
 
         An array of whole numbers if all names and ``unknown`` are such, otherwise of objects: each
         name keeps its type.
@@ -696,11 +696,11 @@ class SideInformation:
         if self.n_samples != other.n_samples:
             raise SideInformationError(
                 f"side information about {self.n_samples} rows cannot be joined with side "
-                f"information about {other.n_samples} rows; both have to speak of the same data."
+                f"information about {other.n_samples} rows; both must be about the same data."
             )
         if not _same_index(self.index, other.index):
             raise SideInformationError(
-                "the two have different row ids; both have to speak of the same rows in one order."
+                "the two have different row ids; both must be about the same rows, in one order."
             )
         classes, *new_classes = union_names(self.classes, other.classes)
         annotators, *new_annotators = union_names(self.annotators, other.annotators)

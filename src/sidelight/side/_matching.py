@@ -22,7 +22,7 @@ def match_classes(side: "SideInformation", labels: ArrayLike, n_clusters: int) -
     side : SideInformation
         Its label statements are counted, by weight.
     labels : array of shape (n_samples,)
-        Cluster numbers from 0; −1 is no cluster.
+        Cluster numbers from 0; −1 means no cluster.
     n_clusters : int
         The number of clusters.
 

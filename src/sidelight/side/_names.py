@@ -172,7 +172,7 @@ def _encode_objects(column: NDArray[Any], what: str) -> tuple[Codes, tuple[Name,
     try:
         distinct = dict.fromkeys(keys)
     except TypeError as error:
-        raise SideInformationError(f"{what} holds values that are no names: {error}.") from None
+        raise SideInformationError(f"{what} holds values that are not names: {error}.") from None
     plain = {key: None if is_missing(key[1]) else _plain(key[1], what) for key in distinct}
     names = sort_names({_key(name): name for name in plain.values() if name is not None}.values())
     position = {_key(name): code for code, name in enumerate(names)}

@@ -66,7 +66,7 @@ def graph_edges(graph: Any, kind: str) -> tuple[Ints, Ints, NDArray[np.float64],
         matrix = sparse.csr_array(graph, dtype=np.float64, copy=True)  # changed in place below
     except (TypeError, ValueError) as error:
         raise SideInformationError(
-            f"the {kind} graph is no matrix of numbers ({error}); "
+            f"the {kind} graph is not a matrix of numbers ({error}); "
             "give a sparse matrix or an array with a row and a column for each row of the data."
         ) from None
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:

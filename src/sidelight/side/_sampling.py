@@ -389,14 +389,14 @@ class _Pairs:
         return int(counts[-1]) if len(counts) else 0, find
 
     def _number(self, size: Ints) -> Ints:
-        """How many pairs there are among so many rows."""
+        """Number of pairs among n rows."""
         ordered = size * (size + 1 if self.with_self else size - 1)
         if self.ordered:
             return size * size if self.with_self else ordered
         return ordered // 2
 
     def _inside(self, k: Ints, size: Ints) -> tuple[Ints, Ints]:
-        """The k-th pair among so many rows."""
+        """The k-th pair among n rows."""
         if self.ordered:
             a, b = np.divmod(k, size if self.with_self else size - 1)
             return a, b if self.with_self else b + (b >= a)
@@ -418,7 +418,7 @@ def _block(counts: Ints, k: Ints) -> tuple[Ints, Ints]:
 
 class _Said(NamedTuple):
     wrong: NDArray[np.bool_]
-    who: Ints  # −1 for nobody
+    who: Ints  # −1 for no annotator
     people: NDArray[Any] | None  # names, and None for code −1
 
     @property

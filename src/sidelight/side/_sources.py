@@ -316,7 +316,7 @@ def _weights(source: Source) -> NDArray[np.float64]:
 
     source.refuse(
         source.wrong_cells("weight", lambda cell: number(cell) is None),
-        "the weight is no number",
+        "the weight is not a number",
         "write a weight as 0.5, with a point, or leave it empty for 1.",
     )
     return np.array(map_distinct(number, cells), dtype=np.float64)
@@ -488,7 +488,7 @@ def _numbers(source: Source, column: str) -> tuple[NDArray[np.int64], NDArray[np
         came = ", ".join(brief(repr(values[k])) for k in np.flatnonzero(odd)[:5].tolist())
         source.refuse(
             odd,
-            f"column {column} is {came}, which is no row number",
+            f"column {column} is {came}, which is not a row number",
             "give index= with the ids of all rows, in their order, if rows have ids.",
             error=_unknown_rows(values[k] for k in np.flatnonzero(odd).tolist()),
         )

@@ -17,7 +17,7 @@ def nearest(name: Any, known: Sequence[Any], *, limit: int = 3) -> list[str]:
     Parameters
     ----------
     name : object
-        The name that nobody knows.
+        The unknown name.
     known : sequence
         Those that are known.
     limit : int

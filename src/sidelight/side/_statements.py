@@ -114,7 +114,7 @@ def check_index(index: Any) -> NDArray[Any]:
         values, counts = np.unique(ids, return_counts=True)
         twice = ", ".join(map(repr, values[counts > 1][:5].tolist()))
         raise SideInformationError(
-            f"{int((counts > 1).sum())} row ids stand for more than one row: {twice}; "
+            f"{int((counts > 1).sum())} row ids name more than one row: {twice}; "
             "row ids have to be unique."
         )
     ids = ids.copy()
@@ -268,7 +268,7 @@ def row_positions(rows: Any, n_samples: int) -> Ints:
     chosen = np.where(chosen < 0, chosen + n_samples, chosen)
     if len(distinct(chosen)) < len(chosen):
         raise SideInformationError(
-            "a row is chosen more than once: side information cannot speak of two copies of a row. "
+            "a row is chosen more than once: side information cannot hold two copies of a row. "
             "Draw without replacement."
         )
     return chosen
@@ -388,7 +388,7 @@ def _look_up_pairs(
 def _unknown_rows(
     unknown: list[Any], position: Mapping[Name, int], message: str, *, advice: str
 ) -> UnknownRowsError:
-    """The error about ids that nobody has, with those that are most like the first of them."""
+    """The error about unknown ids, with the most similar ids."""
     rows = list(dict.fromkeys(map(str, unknown)))
     known = list(position)
     near = {row: nearest(row, known) for row in rows[:5]}
@@ -435,10 +435,10 @@ def _whole_numbers(
     refuse(
         matters & (broken | (missing & (not partner))),
         say,
-        "rows that are no whole numbers",
+        "rows that are not whole numbers",
         "rows are numbered 0, 1, 2, …",
     )
-    # A number beyond 64 bits has no row either, and would not survive the conversion.
+    # A number above 64 bits has no row either, and would not survive the conversion.
     return np.where(missing | broken, -1, np.clip(values, -(2**62), 2**62)).astype(np.int64)
 
 

@@ -60,6 +60,6 @@ def _begin(connection: sa.Connection) -> None:
 
 @contextmanager
 def reading(engine: sa.Engine) -> Iterator[sa.Connection]:
-    """A transaction that only reads, and so waits for nobody."""
+    """A transaction that only reads, and so never waits."""
     with engine.connect().execution_options(reads=True) as connection, connection.begin():
         yield connection

@@ -15,7 +15,7 @@ ROLES = ("owner", "editor", "annotator", "viewer")
 
 
 class Person(NamedTuple):
-    """Somebody who may use the workbench; `name` is the annotator in their statements.
+    """A person who may use the workbench; `name` is the annotator in their statements.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class People:
         self._engine = engine
 
     def add(self, name: str, role: str) -> Person:
-        """Add somebody; a name that is taken is an error, because answers are known by it."""
+        """Add a person; a name that is taken is an error, because answers carry it."""
         with self._engine.begin() as c:
             return self._add(c, name, role)
 
@@ -73,7 +73,7 @@ class People:
         return None if row is None else _as_person(row)
 
     def change(self, number: int, *, role: str | None = None, disabled: bool | None = None) -> None:
-        """Give somebody another role, or shut them out; the last owner stays one."""
+        """Change the role of a person, or remove the access; the last owner stays owner."""
         values: dict[str, object] = {}
         if role is not None:
             if role not in ROLES:
@@ -89,7 +89,7 @@ class People:
                 .where(t.person.c.role == "owner", t.person.c.disabled == 0)
             ).scalar()
             if not owners:
-                raise SidelightError("somebody has to be the owner; name another one first.")
+                raise SidelightError("a project needs an owner; name another one first.")
 
     # Tokens
 

@@ -378,7 +378,7 @@ class Store:
 
         A question is plain data: ``kind``, ``i``, ``j``, and what else the asker knows of it
         (``offered``, ``p_must``, ``value``, ``probability_asked``, ``audit``, ``body``). Its
-        ``state`` is open, or waiting: then it is a pattern for questions, and asked of nobody.
+        ``state`` is open, or waiting: then it is a pattern for questions, and is not asked.
         """
         now = time.time()
         rows = [
@@ -470,13 +470,13 @@ class Store:
                 _set_state(c, project, questions, state)
 
     def expire_questions(self, project: int, *, older_than: float = EXPIRES) -> int:
-        """Questions that nobody answered in time are open no more; returns how many."""
+        """Close questions that were not answered in time; returns their number."""
         late = sa.and_(
             t.question.c.project == project,
             t.question.c.state == "open",
             t.question.c.at < time.time() - older_than,
         )
-        with reading(self._engine) as c:  # most often there are none, and nobody waits for a lock
+        with reading(self._engine) as c:  # most often there are none, and no lock is needed
             if c.execute(sa.select(t.question.c.id).where(late).limit(1)).first() is None:
                 return 0
         with self._engine.begin() as c:

@@ -1,9 +1,8 @@
-"""From a table and statements to an answer: what the command line and a notebook share.
+"""From a table and statements to an answer, for the command line, the workbench and notebooks.
 
-``fit`` is the whole way. Its steps can be called alone: ``prepare`` turns a table into a matrix,
+``fit`` does everything. Its steps are public too: ``prepare`` turns a table into a matrix,
 ``gather`` collects statements about its rows, ``open_study`` does both, ``build`` sets up a model.
-``compare`` sets models beside each other. ``save`` and ``load`` keep what was found, for rows to
-come.
+``compare`` compares models. ``save`` and ``load`` store an answer, to predict new rows.
 """
 
 from sidelight.study._answer import Answer, Cluster

@@ -237,7 +237,7 @@ class Answer:
         backend : {"pandas", "polars", "pyarrow"}, default="pandas"
             The library of the frame.
         prefix : str
-            Begins the names of the new columns.
+            Prefix of the names of the new columns.
 
         Returns
         -------
@@ -260,7 +260,7 @@ class Answer:
         path : str or path
             The file: .csv, .tsv or .parquet; .h5ad if the data is.
         prefix : str
-            Begins the names of the new columns.
+            Prefix of the names of the new columns.
         overwrite : bool
             Whether a file of that name may be replaced.
         keep_formulas : bool
@@ -323,7 +323,7 @@ class Answer:
         )
 
     def _without_statements(self) -> NDArray[Any] | None:
-        """Clusters by the same model, as many, of rows about which nobody said anything."""
+        """Clusters by the same model, as many, without statements."""
         from sidelight.study._fit import fit_with
 
         n_rows = len(self.result.labels)
@@ -340,7 +340,7 @@ class Answer:
         return np.asarray(other.labels_)
 
     def _markers(self) -> list[list[dict[str, Any]]]:
-        """The genes that set clusters of cells apart; principal components tell nobody anything."""
+        """The genes that set clusters of cells apart; people cannot read principal components."""
         from sidelight.report import rank_features
 
         expression = None

@@ -81,7 +81,7 @@ def fit(
     truth : str, optional
         Column with true classes, to compare with; the model does not see it.
     stability : int
-        How many fits with other seeds to compare with.
+        Number of fits with other seeds to compare with.
     folds : int or "auto", default="auto"
         How often to fit without a part of the statements, which then tell how good the answer is
         and how far its probabilities can be trusted. "auto": 5, above 10,000 rows 3, above 100,000

@@ -19,7 +19,7 @@ class Progress(Protocol):
 
 
 class Nobody:
-    """Nobody wants to know."""
+    """Progress that is not shown."""
 
     def stage(self, description: str) -> AbstractContextManager[None]:
         return nullcontext()

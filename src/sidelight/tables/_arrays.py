@@ -68,7 +68,7 @@ def _read_members(path: Path) -> dict[str, NDArray[Any]]:
         held = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
         if {"data", "indices", "indptr"} <= set(held):
             raise DataError(
-                f"{path} holds a sparse matrix, which is no table; cluster it in Python, where "
+                f"{path} holds a sparse matrix, not a table; cluster it in Python, where "
                 "models take CSR matrices (sidelight.datasets.load reads such files)."
             )
         if "X" not in held:

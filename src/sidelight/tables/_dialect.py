@@ -23,7 +23,7 @@ _COMMAS = re.compile(r"[+-]?\d{1,3}((,\d{3}){2,}|(,\d{3})+\.\d+)")
 
 
 class Dialect(NamedTuple):
-    """How a text table is written; `notes` say what was found by looking."""
+    """Separator, decimal sign and other traits of a text table; `notes` say what was detected."""
 
     separator: str
     decimal: str = "."

@@ -88,7 +88,7 @@ class Expression(NamedTuple):
 
 
 def read_expression(path: Path, *, limit: int) -> Expression | None:
-    """The genes of at most so many cells, always the same ones; None if the file has no matrix.
+    """The genes of a limited number of cells, always the same; None if the file has no matrix.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def _representation(path: Path, adata: Any, key: str) -> tuple[list[str], NDArra
     X = adata.X[:]
     if not isinstance(X, np.ndarray):
         raise DataError(
-            f"{path}: X is a sparse matrix, which is no table; run scanpy.pp.pca first, or cluster "
+            f"{path}: X is a sparse matrix, not a table; run scanpy.pp.pca first, or cluster "
             "it in Python with sidelight.bio.cluster."
         )
     return adata.var_names.astype(str).tolist(), X

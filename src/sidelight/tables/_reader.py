@@ -51,7 +51,7 @@ _ADVICE = {
 
 
 class PreparedColumn(NamedTuple):
-    """What becomes of one column of a table.
+    """How one column of a table is prepared.
 
     ``fill`` stands in for a missing number, None if a number may not be missing. ``values`` are
     the texts of a column that became one column of zeros and ones for each of them ("" for a
@@ -134,7 +134,7 @@ class Reader:
         return np.concatenate(parts, axis=1)
 
     def _columns(self, column: PreparedColumn) -> Floats:
-        """What becomes of one column of the table."""
+        """How one column of the table is prepared."""
         cells = self.table.columns[column.name]
         if column.text is not None:
             return column.text.vectors(self._texts(column.name))

@@ -161,7 +161,7 @@ def _check_library() -> None:
 
 @cache
 def _content_key(folder: Path) -> str:
-    """A hash of the files of a model; told by their contents, not by where they lie."""
+    """A hash of the files of a model, by their contents and not their place."""
     digest = blake2b(digest_size=16)
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         if file.suffix.lower() in (".json", ".txt", ".safetensors", ".model"):
@@ -174,7 +174,7 @@ def _content_key(folder: Path) -> str:
 
 @cache
 def _loaded(folder: str) -> Any:
-    """The model in memory, from its folder alone: no network, and no code that lies beside it."""
+    """The model in memory, loaded from its folder: no network, and no code from the folder."""
     _check_library()
     before = os.environ.get("HF_HUB_OFFLINE")
     os.environ["HF_HUB_OFFLINE"] = "1"

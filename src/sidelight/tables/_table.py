@@ -42,7 +42,7 @@ _SUFFIXES = (*DELIMITERS, ".txt", ".xlsx", ".parquet", ".npy", ".npz", ".h5ad")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Table:
-    r"""A table of the user's: columns by name, all of one length.
+    r"""A table: columns by name, all of the same length.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ class Table:
     n_rows : int
         The number of rows.
     aside : tuple of str
-        Columns that are no data unless asked for: the truth that an .npz file carries, and what an
-        .h5ad file says of its cells.
+        Columns that are only used on request: the truth of an .npz file, and the annotations of
+        cells in an .h5ad file.
     typed : bool
         Whether a text is a text for certain, as in a data frame. In a file 3 is a number even in a
         column of texts.
@@ -174,8 +174,8 @@ class Table:
         values, counts = np.unique(ids, return_counts=True)
         if (counts > 1).any():
             raise DataError(
-                f"{self.path}: some ids in column {name!r} stand for more than one row: "
-                f"{listed(values[counts > 1], 5)}; every row needs an id of its own."
+                f"{self.path}: some ids in column {name!r} name more than one row: "
+                f"{listed(values[counts > 1], 5)}; every row needs a unique id."
             )
         return ids
 

@@ -435,14 +435,14 @@ def check_verdict(estimator: Any) -> None:
 
 
 def _by(side: SideInformation, annotator: str) -> SideInformation:
-    """The same statements, made by somebody."""
+    """The same statements, with an annotator."""
     return _rebuilt(side, np.arange(side.n_statements), annotator)
 
 
 def _rebuilt(
     side: SideInformation, order: NDArray[Any], annotator: str | None = None
 ) -> SideInformation:
-    """Some statements of ``side`` in another order, made by somebody."""
+    """Some statements of ``side`` in another order, with an annotator."""
     said = side.statements
     return SideInformation.from_columns(
         said.kind[order],

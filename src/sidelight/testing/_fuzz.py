@@ -364,7 +364,7 @@ def _place(error: BaseException) -> str:
 
 
 def _is_sentence(error: Exception) -> bool:
-    """Whether somebody raised an error on purpose, in words: not one that numpy came up with."""
+    """Whether an error was raised on purpose, with a message of ours and not of numpy."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

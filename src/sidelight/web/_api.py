@@ -248,7 +248,7 @@ def densities(bench: TheBench, person: Looker, project: int) -> Response:
 
 @api.post("/projects/{project}/selected", response_model=s.Selected)
 def look_at_selection(bench: TheBench, person: Looker, project: int, what: s.Selecting) -> Any:
-    """The rows that the steps of a selection come to, and what they have in common."""
+    """The rows of a selection, and what they have in common."""
     return described(bench, project, _steps(what.steps), what.run)
 
 
@@ -564,7 +564,7 @@ def invite(request: Request, bench: TheBench, person: Owner, role: s.Role) -> An
 
 @api.patch("/people/{number}", response_model=s.Me)
 def change_person(bench: TheBench, person: Owner, number: int, what: s.Role) -> Any:
-    """Give somebody another role, or shut them out."""
+    """Change the role of a person, or remove the access."""
     if bench.store.people.get(number) is None:
         raise HTTPException(404, "there is no such person.")
     bench.store.people.change(number, role=what.role, disabled=what.disabled)

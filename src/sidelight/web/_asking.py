@@ -206,7 +206,7 @@ class Asking:
         busy: set[int],
         seen: set[tuple[int, ...]],
     ) -> list[dict[str, Any]]:
-        """Up to n questions whose rows nobody else has before them and this person has not seen."""
+        """Up to n questions about rows that are not open elsewhere and new to this person."""
         with self._lock:
             found: list[dict[str, Any]] = []
             rest: list[dict[str, Any]] = []

@@ -135,7 +135,7 @@ class Bench:
         ][:n]
         busy = {row for q in before_people for row in _rows_asked(q)}
         if len(found) < n:
-            # What somebody puts off expires before its time.
+            # A question that was put off expires early.
             n_asked, seen = self.store.asked(
                 project, person.id, expired_after=time.time() - EXPIRES
             )
@@ -216,7 +216,7 @@ class Bench:
         ]
 
     def ask_again(self, project: int, *, event: int, position: int, other: bool) -> None:
-        """Ask about the rows of a statement once more; of others than who said it, if so told."""
+        """Ask about the rows of a statement once more, of other people if requested."""
         said = [
             one
             for one in self.store.statements(project)
@@ -229,7 +229,7 @@ class Bench:
             "kind": "label" if one.j is None else "pair",
             "rows": [one.i] if one.j is None else [one.i, one.j],
             "classes": [] if one.j is not None else self.store.classes(project),
-            "reason": "somebody wants a second opinion",
+            "reason": "a second opinion was requested",
             "not_of": one.annotator if other else None,
             "id": f"again-{event}-{position}",
         }
@@ -250,7 +250,7 @@ class Bench:
         return event
 
     def put_off(self, project: int, person: Person, question: str) -> None:
-        """Ask a question of somebody else, or of this person ten minutes after it was asked."""
+        """Ask another person, or the same person after ten minutes."""
         found = self.store.question(project, question)
         if found is None or found["asked_of"] != person.id:
             raise SidelightError(f"question {question!r} was not asked of {person.name}.")

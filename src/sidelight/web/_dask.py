@@ -18,7 +18,7 @@ _WAIT = 0.2
 
 
 class Cancelled(Exception):
-    """Nobody wants the job any more."""
+    """The job is not needed any more."""
 
 
 def do(job: dict[str, Any], store_address: str, bulk: str) -> tuple[str, Any]:

@@ -1,6 +1,6 @@
 """What the map needs of many rows: a sample, a density, the rows of a view, and selections.
 
-A selection is a list of steps, in the order in which somebody made them. Each step chooses rows
+A selection is a list of steps, in order. Each step chooses rows
 (inside a polygon, of a cluster, that contain a text, …) and is added to what was selected before,
 taken away from it, or intersected with it. The steps are kept with what is said of the rows.
 """
@@ -82,7 +82,7 @@ def in_polygon(layout: NDArray[np.float32], polygon: Sequence[Sequence[float]]) 
 
 
 def selected(bench: Bench, project: int, steps: Sequence[Mapping[str, Any]]) -> Mask:
-    """The rows that the steps of a selection come to."""
+    """The rows of a selection."""
     mask = np.zeros(bench.store.project(project).n_rows, dtype=bool)
     for step in steps:
         chosen = _chosen(bench, project, step)

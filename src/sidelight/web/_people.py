@@ -26,7 +26,7 @@ def described(
 
     accuracies : estimate, lower and upper end by name, of who answers questions.
     fitted : accuracies by the last run, for whom there is no interval.
-    kinds : the kinds of questions that somebody gets, by the number of the person.
+    kinds : the kinds of questions for each person, by number.
     """
     found = []
     for person in people:

@@ -103,7 +103,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def login_token(bench: Bench) -> str:
-    """A link to log in as the owner, who is added if there is nobody yet."""
+    """A link to log in as the owner, who is created if the store is empty."""
     people = bench.store.people.all()
     owner = next((p for p in people if p.role == "owner" and not p.disabled), None)
     owner = owner or bench.store.people.add("owner", "owner")

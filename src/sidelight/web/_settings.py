@@ -1,4 +1,4 @@
-"""What a server of the workbench is told when it starts."""
+"""Settings of a server of the workbench."""
 
 import os
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ MB = 1024 * 1024
 
 @dataclass(frozen=True)
 class Settings:
-    """Where the data lies, who may reach the server, and how much a fit may take.
+    """Folder of the data, who may reach the server, and limits of a fit.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ class Settings:
     dask : str, optional
         The address of a Dask scheduler that runs the fits instead of these processes.
     max_upload : int
-        Bytes of a table that somebody uploads.
+        Largest size of an uploaded table in bytes.
     max_body : int
         Bytes of any other request.
     max_seconds : float

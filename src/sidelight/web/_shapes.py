@@ -46,7 +46,7 @@ class Column(BaseModel):
 
 
 class Problem(BaseModel):
-    """What stands in the way of an import, in a sentence, and the columns that it is about."""
+    """A problem of an import in a sentence, and its columns."""
 
     message: str
     columns: dict[str, list[str]] = {}
@@ -123,7 +123,7 @@ class RowShape(BaseModel):
 
 
 class QuestionShape(BaseModel):
-    """A question; nothing in it tells what is expected."""
+    """A question, without any hint at the expected answer."""
 
     id: str
     kind: Literal["pair", "label"]
@@ -143,14 +143,14 @@ class AnswerShape(BaseModel):
 
 
 class Why(BaseModel):
-    """Why a question was asked; told after the answer."""
+    """Why a question was asked; shown after the answer."""
 
     reason: str
     audit: bool
 
 
 class StoppingShape(BaseModel):
-    """Whether it is worth to go on."""
+    """Whether more answers are worth the effort."""
 
     next_ten: float
     share: float
@@ -408,7 +408,7 @@ class ModelsCompared(BaseModel):
 
 
 class PersonShape(BaseModel):
-    """Somebody, and what they did in a project."""
+    """A person, and what they did in a project."""
 
     id: int
     name: str
@@ -455,7 +455,7 @@ class Me(BaseModel):
 
 
 class Role(BaseModel):
-    """A role for somebody who is invited, or another one."""
+    """A role for an invitation, or a new role."""
 
     role: Literal["owner", "editor", "annotator", "viewer"] | None = None
     disabled: bool | None = None

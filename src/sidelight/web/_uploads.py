@@ -55,7 +55,7 @@ async def receive(request: Request, settings: Settings, name: str) -> str:
 
 
 def kind_of(head: bytes, name: str) -> str:
-    """The kind of a table by its contents; its name only tells commas from tabs."""
+    """The kind of a table by its contents; the name only decides between commas and tabs."""
     for magic, suffix in _MAGIC.items():
         if head.startswith(magic):
             return "xlsx" if suffix == "npz" and _is_excel(head) else suffix

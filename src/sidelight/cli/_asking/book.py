@@ -21,7 +21,7 @@ class Book:
     """A file of statements, open to be added to.
 
     A line is on the disk (``fsync``) before `add` returns. `take_back` removes the last line that
-    this book has added, as long as nobody else has added one since.
+    this book has added, as long as no other process has added one since.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def _tail(file: int, n: int) -> bytes:
 
 @contextmanager
 def _locked(file: int) -> Iterator[None]:
-    """Two interviews may add to one file; a line is taken back only while nobody adds one."""
+    """Two interviews may add to one file; a line is taken back only while none is added."""
     try:
         import fcntl
     except ModuleNotFoundError:  # not on Windows

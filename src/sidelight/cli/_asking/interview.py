@@ -1,4 +1,4 @@
-"""The asker at work: it thinks in a thread of its own, so that nobody waits for it."""
+"""The asker in a thread of its own, so that the person does not wait."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -45,7 +45,7 @@ def talk(
         try:
             say({**described(rows, question), "progress": asdict(interview.progress)})
             line = source.readline()
-        except BrokenPipeError:  # nobody listens any more
+        except BrokenPipeError:  # the reader is gone
             line = ""
         while line and not line.strip():
             line = source.readline()

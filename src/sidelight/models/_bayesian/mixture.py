@@ -93,7 +93,7 @@ class BayesianMixture(RowMixture):
     """Mixture that finds the number of clusters; labels and pairs may be wrong.
 
     ``n_components`` is a limit: components that the data do not need stay empty. Clusters
-    that nobody labelled are found like the others. A statement is evidence, worth ``side_weight``
+    without labels are found like the others. A statement is evidence, worth ``side_weight``
     nats; data that speak more loudly overrule it.
 
     Parameters
@@ -124,7 +124,7 @@ class BayesianMixture(RowMixture):
         potential is taken as it is, and rows with neighbours do not count in the mixture weights.
     side_weight : float or dict, default=3.0
         Nats per broken must-link or label: the log-odds that a statement is right (3: wrong in 1 of
-        20 cases). A dict gives one per annotator, with None for statements that name nobody.
+        20 cases). A dict gives one per annotator, with None for statements without an annotator.
     cannot_weight : float or dict, optional
         The same for cannot-links, different labels and negative labels; by default ``side_weight``.
     prior : dict, list or "published", optional
@@ -136,7 +136,7 @@ class BayesianMixture(RowMixture):
         "poisson": ``mean`` (the columns' means) and ``shape`` (1) of the Gamma. "multinomial":
         ``concentration`` (1), pseudo-counts per column, half of them flat and half like the shares
         of all rows, or an array of them. "categorical": the same for each category, and
-        ``categories``, those of each column as a list or of some as a dict, beyond the ones in X.
+        ``categories``, those of each column as a list or of some as a dict, besides those in X.
         For a list of emissions a list of dicts, None where the default will do.
         "published", for Gaussians: unit scale matrix, and the K-means centres of the start as means
         (where ``init`` gives the start, the mean of the data).
@@ -171,8 +171,8 @@ class BayesianMixture(RowMixture):
         there were so far. Give it when the same rows come several times.
     metric : {"statements"} or StatementMetric, optional
         Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
-        unless these are too few. "statements" is one with its defaults. What is reported of
-        the clusters is in the metric; ``metric_.inverse_transform`` leads back to the columns of X.
+        unless these are too few. "statements" is one with its defaults. Attributes of
+        the clusters are in the metric; ``metric_.inverse_transform`` gives the columns of X.
     random_state : int, Generator or RandomState, optional
         Source of the starts.
 
@@ -216,7 +216,7 @@ n_features)
     n_samples_seen_ : int
         The rows so far, in ``fit`` and all calls of ``partial_fit`` since.
     result_ : ClusterResult
-        All of this, with the broken statements and where it came from.
+        Labels, names, broken statements and the origin of the result.
 
     See Also
     --------
@@ -254,7 +254,7 @@ n_features)
     >>> model.n_clusters_
     3
 
-    Labels name clusters; one that nobody labelled is found all the same:
+    Labels name clusters; a cluster without labels is found too:
 
     >>> y = np.full(150, None)
     >>> y[[0, 1, 50, 51]] = ["low", "low", "middle", "middle"]

@@ -63,13 +63,13 @@ def start_centers(
         min(n_components, len(chosen)), side_weight=0.0, n_init=1, random_state=rng
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about a start, and nobody's concern
+        warnings.simplefilter("ignore")  # about a start; does not concern the user
         centers: Floats = kmeans.fit(X, side=labels).cluster_centers_
     return centers
 
 
 def number_found(rows: Blocks, side: SideInformation, emission: Emission, seed: int) -> int:
-    """A limit where nobody gave one: by the labelled classes and `StructuralEntropyTree`.
+    """The default limit: by the labelled classes and `StructuralEntropyTree`.
 
     Ten components for every table are too many for most and too few for some, and the bound does
     not mend it: it takes another component for whatever is not Gaussian. The rule was chosen on
@@ -88,7 +88,7 @@ def number_found(rows: Blocks, side: SideInformation, emission: Emission, seed: 
         random_state=seed,
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about a number, and nobody's concern
+        warnings.simplefilter("ignore")  # about a number; does not concern the user
         found = tree.fit(X, side=side[chosen]).n_clusters_
     if n_classes:
         found = min(found, 2 * n_classes)

@@ -27,7 +27,7 @@ class Strength(NamedTuple):
     """What a statement counts: nats for a broken must, nats for a broken cannot.
 
     ``per_label``: a label pulls with its nats as a whole, whatever the size of its group. Otherwise
-    each of the pairs that it implies counts as much as a pair that somebody stated.
+    each of the pairs that it implies counts as much as a stated pair.
     """
 
     must: Nats

@@ -82,7 +82,7 @@ class Averages(NamedTuple):
         return Averages((1.0 - rho) * self.mass + rho * other.mass, statistics)
 
     def theta(self, problem: Problem, n_rows: float) -> Theta:
-        """The posteriors if so many rows are like this on average."""
+        """The posteriors if a given number of rows are like this on average."""
         return update(problem, n_rows * self.mass, tuple(n_rows * s for s in self.statistics))
 
 

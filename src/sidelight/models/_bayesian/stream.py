@@ -75,7 +75,7 @@ class Groups(NamedTuple):
         return Groups(keys, *tables)
 
     def memory(self, n_rows: float) -> Memory:
-        """What the groups of so many rows do to a row that comes."""
+        """Effect of the groups of earlier rows on a new row."""
         tables = (n_rows * self.attract, n_rows * self.repel, n_rows * self.deny)
         return Memory.of_tables(self.keys, tables)
 

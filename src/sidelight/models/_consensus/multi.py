@@ -39,7 +39,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MOST_PATTERNS = 20_000
-_WHOLE = 0.9  # a base partition with a cluster of so many rows says nothing
+_WHOLE = 0.9  # a base partition whose largest cluster has this share of the rows is ignored
 
 
 class SemiMultiCons(SideClusterer):
@@ -88,7 +88,7 @@ class SemiMultiCons(SideClusterer):
     n_iter_ : int
         The number of levels.
     result_ : ClusterResult
-        All of this, with the broken statements and where it came from.
+        Labels, names, broken statements and the origin of the result.
 
     See Also
     --------

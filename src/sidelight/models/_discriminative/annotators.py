@@ -46,7 +46,7 @@ class Rates(NamedTuple):
 
     @classmethod
     def given(cls, side: SideInformation, accuracy: float | Mapping[Any, float] | None) -> "Rates":
-        """As the user says; who is not told is estimated if there are two or more annotators."""
+        """As given; the others are estimated if there are two or more annotators."""
         names = (*side.annotators, None)
         error = np.full(len(names), USUAL)
         free = np.ones(len(names), dtype=bool)
@@ -96,7 +96,7 @@ def estimate_rates(problem: Problem, rates: Rates) -> tuple[Rates, Floats]:
             see = (fold_i != k) & (fold_j != k)
             P = fit_quickly(problem, error, see, rates.trusted(who), rows).each.mean(axis=0)
             held = spoken & (fold_i == k)
-            # A class that nobody else names has a column by luck only.
+            # A class named by one annotator only has a column by chance.
             named = np.isin(problem.column, problem.column[see & _is_label(said)])
             known = named | (problem.column < 0)
             chance[held] = np.where(known, chance_of(side, problem.column, place, P), np.nan)[held]

@@ -69,7 +69,7 @@ class DiscriminativeClustering(SideClusterer):
     """Committee of classifiers whose clusters agree with all kinds of statements.
 
     Learns from the statements which directions of the data matter, takes every kind of statement,
-    forms clusters for classes that nobody named, and tolerates wrong statements.
+    forms clusters for unnamed classes, and tolerates wrong statements.
 
     Parameters
     ----------
@@ -78,8 +78,8 @@ class DiscriminativeClustering(SideClusterer):
     accuracy : float or dict, optional
         The probability that a statement is right: a number for all, or a dict by annotator (None
         stands for statements without annotator). By default it is 0.9 for one annotator; for two
-        or more it is estimated for each who is not in the dict. Below 0.5 is a liar, whose pairs
-        are taken for their opposite.
+        or more it is estimated for each who is not in the dict. With an accuracy below 0.5 a pair
+        counts as its opposite.
     init : array of shape (n_samples,) or fitted model, optional
         Clusters to start from (−1 is unknown); a fitted model predicts them.
     random_state : int, Generator or RandomState, optional
@@ -106,7 +106,7 @@ class DiscriminativeClustering(SideClusterer):
     n_iter_ : int
         The length of ``history_``.
     result_ : ClusterResult
-        All of this, with the broken statements and where it came from.
+        Labels, names, broken statements and the origin of the result.
 
     See Also
     --------
@@ -150,7 +150,7 @@ class DiscriminativeClustering(SideClusterer):
     >>> from sidelight.datasets import make_blobs
     >>> sample = make_blobs(150, 2, 3, separation=12.0, random_state=0)
     >>> X, truth = sample.X, sample.y
-    >>> y = np.where((np.arange(150) < 20) & (truth < 2), truth, -1)  # nobody names class 2
+    >>> y = np.where((np.arange(150) < 20) & (truth < 2), truth, -1)  # class 2 has no label
     >>> model = DiscriminativeClustering(3, random_state=0).fit(X, y)
     >>> bool((model.cluster_names_[model.labels_] == truth).mean() > 0.95)
     True
@@ -281,7 +281,7 @@ class DiscriminativeClustering(SideClusterer):
         X = sample if projection is None else projection(sample)
         inside, about = _about(side, chosen)
         rates = Rates.given(side, self.accuracy)
-        who = side.statements.annotator % len(rates.error)  # nobody, -1, is the last
+        who = side.statements.annotator % len(rates.error)  # no annotator, -1, is the last
 
         def learn(use: NDArray[np.bool_]) -> Learned:
             if projection is None:

@@ -54,7 +54,7 @@ class Member(NamedTuple):
 
 
 class Committee(NamedTuple):
-    """What is needed to say where new rows belong."""
+    """The state that `predict` needs."""
 
     scale: float  # of the block X
     kernel: Kernel
@@ -93,7 +93,7 @@ class Committee(NamedTuple):
 
 
 def settings(n_clusters: int) -> list[Setting]:
-    """The two settings; C grows with K, else columns that nobody named die."""
+    """The two settings; C grows with K, or columns without labels vanish."""
     more = max(1.0, n_clusters / 10)
     return [Setting(100.0 * more, 0.05), Setting(10.0 * more, 0.1)]
 

@@ -37,7 +37,7 @@ def starting_partitions(
         labels = fitted_labels(_other(name, n_clusters, seed), X, side)
         found.append(in_columns(labels, votes, n_clusters))
     settings: dict[str, Any] = {"side_weight": 1e3, "random_state": seed}
-    if some_unnamed:  # clusters that nobody named start from another partition
+    if some_unnamed:  # unnamed clusters start from another partition
         settings |= {"init": _centers(X, found[0], votes, n_clusters), "n_init": 1}
     elif quick:
         settings |= {"n_init": 2}
@@ -47,7 +47,7 @@ def starting_partitions(
 
 
 def number_found(X: NDArray[Any], side: SideInformation, n_named: int, seed: int) -> int:
-    """The number of clusters where nobody gave one: what StructuralEntropyTree finds."""
+    """The default number of clusters: that of StructuralEntropyTree."""
     labels = fitted_labels(_other("StructuralEntropyTree", None, seed), X, side)
     return max(n_named, int(labels.max()) + 1, min(2, len(X)))
 
@@ -72,7 +72,7 @@ def fitted_labels(other: Any, X: NDArray[Any], side: SideInformation) -> Ints:
 
 
 def fitted(other: Any, X: NDArray[Any], side: SideInformation) -> Any:
-    """Another model, fitted; its warnings are about a part of ours and nobody's concern."""
+    """Another model, fitted; its warnings do not concern the user."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return other.fit(X, side=side)
@@ -81,7 +81,7 @@ def fitted(other: Any, X: NDArray[Any], side: SideInformation) -> Any:
 def in_columns(labels: Ints, votes: Votes, n_clusters: int) -> Ints:
     """Cluster numbers as columns: those of classes by their labels, the others in order.
 
-    Rows without a cluster, and those of clusters beyond ``n_clusters``, are -1.
+    Rows without a cluster, and those of clusters from ``n_clusters`` on, are -1.
     """
     n_found = max(int(labels.max()) + 1, n_clusters)
     column = np.full(n_found, -1, dtype=np.int64)

@@ -98,7 +98,7 @@ def columns_of(side: SideInformation, classes: Ints) -> Ints:
 
 
 def votes_of(side: SideInformation, column: Ints, use: Bools) -> Votes:
-    """The labels among some statements that speak of a column."""
+    """The labels among some statements whose class has a column."""
     said = side.statements
     here = use & said.binding & (column >= 0)
     return Votes(said.i[here], column[here], said.signed_weight[here])

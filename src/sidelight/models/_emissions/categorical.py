@@ -116,7 +116,7 @@ class Categorical(Emission):
         return sparse.csr_array((data, entries.indices, entries.indptr), shape=shape)
 
     def unreadable(self, X: Rows) -> NDArray[np.bool_]:
-        """Rows with a category that was not there at ``fit`` and was not told in advance."""
+        """Rows with a category that was neither in ``fit`` nor given."""
         unknown: NDArray[np.bool_] = (self._entries(X).indices < 0).reshape(np.shape(X))
         return np.asarray(unknown.any(axis=1))
 

@@ -135,9 +135,9 @@ class OfCounts(Emission):
                 'choose emission="gaussian_diag"'
             )
         advice = (
-            "shares, logarithms and tf-idf weights are no counts, so give the raw counts"
+            "shares, logarithms and tf-idf weights are not counts; give the raw counts"
             if value > 0
-            else "data that were centred or scaled are no counts, so give the raw counts"
+            else "centred or scaled data are not counts; give the raw counts"
         )
         return (
             f"has {value:g}, and counts are whole numbers from 0; {advice}, or choose "

@@ -18,7 +18,7 @@ Ints = NDArray[np.int64]
 
 
 class Part(NamedTuple):
-    """Some of the columns, their emission, and how many statistics it has beyond the masses."""
+    """Some of the columns, their emission, and how many statistics it has besides the masses."""
 
     columns: Ints
     emission: Emission
@@ -58,7 +58,7 @@ class Mixed(Emission):
         return cls(tuple(parts), tuple(part.emission.prior for part in parts))
 
     def statistics(self, X: Rows, phi: Floats) -> Statistics:
-        """Masses (T,), and then what each part has beyond them."""
+        """Masses (T,), and then the other statistics of each part."""
         beyond = [part.emission.statistics(part.of(X), phi)[1:] for part in self.parts]
         return phi.sum(axis=1), *(table for tables in beyond for table in tables)
 

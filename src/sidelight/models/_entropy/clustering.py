@@ -139,7 +139,7 @@ class StructuralEntropyClustering(EntropyGraphModel):
     n_iter_ : int
         The length of ``history_``.
     result_ : ClusterResult
-        All of this, with the broken statements and where it came from.
+        Labels, names, broken statements and the origin of the result.
 
     See Also
     --------
@@ -164,7 +164,7 @@ class StructuralEntropyClustering(EntropyGraphModel):
 
     Up to 20,000 rows merging as published is one of the starts, so that the objective is never
     above that of merging alone; on the nine data sets of the paper it is also below that of merging
-    and moving. Beyond, merging is left out (at 100,000 rows it had not ended after minutes): the
+    and moving. Above, merging is left out (at 100,000 rows it had not ended after minutes): the
     search starts from single rows and groups, takes rows in an order in which neighbours stand
     together, and ends after one round. Neighbours are then approximate, unless the data are sparse:
     those are compared with all others, block by block, in a time that grows with the square of the
@@ -184,7 +184,7 @@ class StructuralEntropyClustering(EntropyGraphModel):
     >>> model.fit_predict(X).tolist()
     [0, 0, 0, 1, 1, 1, 2, 2, 2]
 
-    Somebody knows that two of them are one:
+    A must-link joins two of them:
 
     >>> side = SideInformation.from_pairs(must=[(0, 3), (1, 4)], n_samples=9)
     >>> model.fit_predict(X, side=side).tolist()
@@ -490,7 +490,7 @@ def shuffled_blocks(n: int, rng: np.random.Generator) -> Ints:
     """0 … n − 1 in a random order, in which numbers that are close mostly stay so.
 
     Blocks of 512 in a random order, each shuffled: an order by rows alone ends 0.1 % higher. They
-    leave their place by 16,384 at most: what is known of so many rows fits into the cache.
+    leave their place by 16,384 at most: the data of that many rows fit into the cache.
     """
     number = np.arange(n)
     block = number // 512
@@ -526,7 +526,7 @@ def edge_relation(level: search.Level, pairs: sparse.csr_array, labels: Ints) ->
 
 
 def _exactly(level: search.Level, labels: Ints, n_wanted: int | None) -> Ints:
-    """A partition into so many modules, if any: merged down, or anew from smaller pieces."""
+    """A partition into a given number of modules, if any: merged, or anew from smaller pieces."""
     if n_wanted is None:
         return labels
     n = int(labels.max()) + 1

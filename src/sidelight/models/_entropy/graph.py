@@ -128,7 +128,7 @@ class EntropyGraphModel(GraphModel, ABC):
             return 0.0
         if rows.affinity == "cosine":
             return 1.0 - largest_distance(rows.X, metric="cosine")
-        # Beyond five bandwidths a similarity is zero for all purposes, below 2e-11.
+        # Above five bandwidths a similarity is below 2e-11 and taken as zero.
         largest = largest_distance(rows.X, enough=5 * rows.bandwidth)
         return float(np.exp(-((largest / rows.bandwidth) ** 2)))
 

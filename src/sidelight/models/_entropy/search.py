@@ -102,7 +102,7 @@ def first_level(
     data : csr_array
         Similarities: symmetric, above zero, no diagonal.
     relation : csr_array
-        What is said of single pairs of rows, beyond what their groups say: symmetric, no diagonal.
+        Statements about single pairs, besides those of their groups: symmetric, no diagonal.
     group, amount : ndarray of shape (n_samples,)
         The group of each row, −1 for none, and what it counts there.
     ties : Ties
@@ -260,7 +260,7 @@ def merge(
     level : Level
         Every node starts as a module.
     n_wanted : int, default=1
-        Stop when so many modules are left.
+        Stop at this number of modules.
     only_gains : bool, default=True
         Stop also when no merger lowers the objective.
     relation : ndarray, optional
@@ -456,7 +456,7 @@ def move(
 
 
 def _partition(level: Level, labels: Ints, n_slots: int) -> entropy.Partition:
-    """A partition that changes, with room for so many modules; all nodes are to be tried."""
+    """A mutable partition with room for a number of modules; all nodes are to be tried."""
     n = level.n_nodes
     if int(labels.max(initial=-1)) + 1 == n:  # every node alone
         found = Modules(level.volume, level.cut, np.ones(n, dtype=np.int64))
@@ -647,9 +647,9 @@ def improve(
 
 
 def merge_down(level: Level, labels: Ints, n_wanted: int) -> Ints:
-    """Merge modules, best pair first and also at a loss, until exactly so many are left.
+    """Merge modules, best pair first and also at a loss, down to an exact number.
 
-    Where no edges are left to merge along, all modules count as connected; beyond a thousand of
+    Where no edges are left to merge along, all modules count as connected; above a thousand of
     them, each with the largest alone.
     """
     labels = renumbered(labels)

@@ -162,7 +162,7 @@ class StructuralEntropyTree(EntropyGraphModel):
     n_iter_ : int
         1, the length of ``history_``.
     result_ : ClusterResult
-        All of this, with the broken statements and where it came from.
+        Labels, names, broken statements and the origin of the result.
 
     See Also
     --------
@@ -200,7 +200,7 @@ class StructuralEntropyTree(EntropyGraphModel):
     >>> model.fit_predict(X).tolist()
     [0, 0, 0, 1, 1, 1, 2, 2, 2, 2]
 
-    Somebody knows that two of them are one:
+    A must-link joins two of them:
 
     >>> side = SideInformation.from_pairs(must=[(0, 3), (1, 4), (2, 5)], n_samples=10)
     >>> model.fit_predict(X, side=side).tolist()
@@ -349,7 +349,7 @@ class StructuralEntropyTree(EntropyGraphModel):
         return with_self_loops(level) if self.self_loops else level
 
     def _groups(self, side: SideInformation) -> Ints:
-        """Rows that belong together; statements that weigh nothing tie nobody."""
+        """Rows that belong together; statements of weight 0 tie no rows."""
         if not self.side_weight:
             return np.arange(side.n_samples)
         return search.renumbered(np.asarray(side.groups()))

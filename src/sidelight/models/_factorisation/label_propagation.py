@@ -107,7 +107,7 @@ class LabelPropagationNMF(FactorModel):
     n_iter_ : int
         Steps of the best start.
     result_ : ClusterResult
-        All of this, with the broken statements and where it came from.
+        Labels, names, broken statements and the origin of the result.
 
     See Also
     --------
@@ -240,7 +240,7 @@ class Shifted(NamedTuple):
         # Of the values as they are too: a constant column far below zero is all zeros when shifted.
         largest = float(np.maximum(np.abs(low), high + shift).max(initial=0.0)) or 1.0
         X = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
-        X = X.astype(np.float64) / largest  # which may be beyond single precision
+        X = X.astype(np.float64) / largest  # which may exceed single precision
         found = cls(X, shift / largest, largest)
         length = np.sqrt(found.squares / X.shape[0]) or 1.0
         return cls(X / length, found.shift / length, largest * length)

@@ -103,7 +103,7 @@ class PropagatedSymmetricNMF(FactorModel):
     n_iter_ : int
         Steps of the best start.
     result_ : ClusterResult
-        All of this, with the broken statements and where it came from.
+        Labels, names, broken statements and the origin of the result.
 
     See Also
     --------
@@ -282,7 +282,7 @@ class Problem(NamedTuple):
         return np.maximum(product, 0.0)
 
     def objective(self, state: "State") -> float:
-        """J; the part off the places is what whole products have beyond those."""
+        """J; the other entries of the products are added as a whole."""
         T, before, V = state
         off = len(self.i) - self.n_samples
         count = np.append(np.full(off, 2.0), np.ones(self.n_samples))

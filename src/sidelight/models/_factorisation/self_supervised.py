@@ -108,7 +108,7 @@ class SelfSupervisedNMF(FactorModel):
     n_iter_ : int
         Steps of all rounds.
     result_ : ClusterResult
-        All of this, with the broken statements and where it came from.
+        Labels, names, broken statements and the origin of the result.
 
     See Also
     --------

@@ -87,9 +87,9 @@ _FULL_SEARCH_UP_TO = 3_000
 class AnnotatedGaussianMixture(RowMixture):
     """Gaussian clusters with annotators whose accuracy is estimated.
 
-    Every statement is evidence, worth as much as its annotator is accurate; the accuracies are
-    estimated with the clusters. Afterwards `annotator_accuracy_` says how good each annotator is,
-    and `statement_error_` which statements are probably wrong.
+    Every statement is evidence that counts by the accuracy of its annotator. The accuracies are
+    estimated together with the clusters: see `annotator_accuracy_`. `statement_error_` has the
+    probability that each statement is wrong.
 
     Parameters
     ----------
@@ -103,8 +103,8 @@ class AnnotatedGaussianMixture(RowMixture):
         How accurate the annotators are; by default that is estimated. Under "bernoulli" a number
         for all, or a dict by name (None stands for statements without annotator; who is not in it
         is estimated). Under "sbm" a number gives the paper's model with priors, and None the one
-        without. Below 0.5 is a liar, whose statements are taken for their opposite; 0.5 says
-        nothing; 0 and 1 stand for 1e-6 and 1 − 1e-6.
+        without. With an accuracy below 0.5 a statement counts as its opposite; at 0.5 it has no
+        effect; 0 and 1 stand for 1e-6 and 1 − 1e-6.
     covariance_type : {"diag", "spherical"}, default="diag"
         One variance per cluster and feature, or one per cluster, as in the paper.
     variance_prior : float, default=1.0
@@ -127,10 +127,10 @@ class AnnotatedGaussianMixture(RowMixture):
         an active Dask client they run on its workers instead, if the data are in memory here.
     metric : {"statements"} or StatementMetric, optional
         Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
-        unless these are too few. "statements" is one with its defaults. What is reported of
-        the clusters is in the metric; ``metric_.inverse_transform`` leads back to the columns of X.
+        unless these are too few. "statements" is one with its defaults. Attributes of
+        the clusters are in the metric; ``metric_.inverse_transform`` gives the columns of X.
     random_state : int, Generator or RandomState, optional
-        Source of all that is random.
+        Seed or source of random numbers.
 
     Attributes
     ----------
@@ -158,7 +158,7 @@ class AnnotatedGaussianMixture(RowMixture):
     n_iter_ : int
         Generations made, the starts included.
     result_ : ClusterResult
-        All of this, with the broken statements and where it came from.
+        Labels, names, broken statements and the origin of the result.
 
     See Also
     --------
@@ -178,13 +178,13 @@ class AnnotatedGaussianMixture(RowMixture):
     where B(a, b; > q) is the integral of p^(a−1) (1−p)^(b−1) from q to 1; for a given p it is
     c_e log p + w_e log(1 − p). The accuracy that guessing would have, q_e, is the mean over the
     statements of annotator e: 1/2 for pairs and negative labels, 1/C for labels of C classes (of
-    K, if there are more clusters). So nobody is estimated to be worse than chance; to say that
-    somebody is, give ``accuracy``.
+    K, if there are more clusters). So no estimate is below chance; give ``accuracy`` for an
+    annotator who is worse.
 
-    An accuracy compares an annotator with the clusters. Where these do not follow the classes it is
-    no judgement of people, and ``result_.advice`` says so: if two annotators agree on rows that
+    An accuracy compares an annotator with the clusters. If the clusters do not follow the classes,
+    it does not judge people, and ``result_.advice`` says so: if two annotators agree on rows that
     both labelled and the clusters contradict them, or if labels fit the clusters little better than
-    guesses and nobody else labelled the same rows. Nothing in such data tells who is right.
+    guesses and no other annotator labelled the same rows. Such data do not show who is right.
 
     A label "is c" agrees with the cluster of class c; a wrong one had K − 1 alternatives, which
     costs log(K − 1) more. Which class is which cluster is searched with the rest. Only the heaviest
@@ -225,8 +225,8 @@ class AnnotatedGaussianMixture(RowMixture):
     An annotator who is known to lie is as good as one who does not:
 
     >>> side = SideInformation.from_pairs(must=[(2, 3)], n_samples=6, annotator="bob")
-    >>> liar = AnnotatedGaussianMixture(2, accuracy={"bob": 0.01}, random_state=0).fit(X, side=side)
-    >>> liar.labels_.tolist(), liar.statement_error_.round(3).tolist()
+    >>> bad = AnnotatedGaussianMixture(2, accuracy={"bob": 0.01}, random_state=0).fit(X, side=side)
+    >>> bad.labels_.tolist(), bad.statement_error_.round(3).tolist()
     ([0, 0, 0, 1, 1, 1], [1.0])
     """
 
@@ -481,7 +481,7 @@ def _name_clusters(
 ) -> Naming:
     """The clusters in their final order, and their names: class c is the name of cluster c.
 
-    Not by the majority of the labels, as elsewhere: these may be wrong, and a liar's are.
+    Not by the majority of the labels, as elsewhere: these may be wrong.
     """
     lead = np.flatnonzero((said.column_vocabulary == said.lead_vocabulary) & (said.lead >= 0))
     lead = lead[np.isin(said.lead[lead], present)]

@@ -29,7 +29,7 @@ Ints = NDArray[np.int64]
 Labels = NDArray[np.int32]
 
 # k-means before a local search need not be exact: it ends when an iteration lowers the sum of
-# squares by less than this share, or after so many iterations.
+# squares by less than this share, or after this number of iterations.
 _KMEANS_FALL = 1e-3
 _KMEANS_ITERATIONS = 100
 # A round of the local search that gains less, in nats per row, is the last one. A data set of one
@@ -38,7 +38,7 @@ _LEAST_GAIN = 1e-4
 _POLISH_PASSES = 300
 # Rows whose best move would lose more than this, in nats, are not looked at in every sweep.
 _PATIENCE = 1.0
-# In data of at most so many rows all rows are moved one by one: that spares many small steps
+# Up to this number of rows, all rows are moved one by one: that spares many small steps
 # outside of kernels, and ends higher. At 10,000 rows it finds no better partitions, in more time.
 EVERY_ROW_UP_TO = 4_096
 
@@ -72,7 +72,7 @@ class Problem(NamedTuple):
         )
 
     def silent(self) -> "Problem":
-        """The same where nobody spoke, every row among those that are moved all at once."""
+        """The same without statements; all rows are moved at once."""
         nobody = self.annotations._replace(annotated=self.annotations.annotated[:0])
         none = self.annotated._replace(X=self.annotated.X[:0], span=self.annotated.span[:1])
         return self._replace(annotations=nobody, fixed=self.nothing_fixed, annotated=none)
@@ -476,7 +476,7 @@ class Seeds(NamedTuple):
     def of_start(self, number: int) -> tuple[Ints, Ints, Floats]:
         """Those that a start uses: all, or in turn all but one annotator's, for one may be wrong.
 
-        A class that nobody else has named keeps its labels.
+        A class named by no other annotator keeps its labels.
         """
         people = np.unique(self.who)
         left_out = number % (len(people) + 1)

@@ -71,7 +71,7 @@ class Annotations(NamedTuple):
     ) -> "Annotations":
         """Sort the binding statements, whatever their order was, into arrays.
 
-        In data of at most so many rows every row counts as annotated.
+        Up to this number of rows, every row counts as annotated.
         """
         said, columns = side.canonical, side.class_columns
         who = said.annotator % (len(side.annotators) + 1)  # code -1, not told, comes last
@@ -90,7 +90,7 @@ class Annotations(NamedTuple):
         given, log_p = _accuracies(side, accuracy)
         tallied = label if blocks else label | is_pair
         chance = _chances(said.weight[pair], who[pair], labels, alternatives, len(given))
-        # A liar's must keeps rows apart, and one who guesses ties nothing.
+        # Below 0.5 a must keeps rows apart, and at 0.5 it ties nothing.
         honest = np.where(given, np.sign(log_p[:, 0] - log_p[:, 1]), 1.0)
         tie = (np.sign(pairs.pull) * honest[who[pair]]).astype(np.int64)
         chunk_span, chunk_rows = _chunklets(pairs, tie, len(annotated))
@@ -118,7 +118,7 @@ class Annotations(NamedTuple):
 
     @property
     def is_silent(self) -> bool:
-        """Whether nobody said anything that a partition could agree with."""
+        """Whether there is no statement that a partition could agree with."""
         return self.layers is None and not len(self.said.pair_a) + len(self.said.label_row)
 
     def accuracies(self, tally: Floats) -> Floats:

@@ -117,7 +117,7 @@ class ConstraintPropagation(SpectralModel):
     n_iter_ : int
         Iterations of the best start.
     result_ : ClusterResult
-        All of this, with the broken statements and where it came from.
+        Labels, names, broken statements and the origin of the result.
 
     See Also
     --------

@@ -43,7 +43,7 @@ class RelationSpectral(SpectralModel):
         The number of clusters; by default it is found, as in `ConstraintPropagation`.
     source_weights : {"equal", "agreement"} or dict, default="equal"
         What the statements of each annotator count: 1; or the share of them that a first clustering
-        with equal weights keeps, beyond what chance keeps; or a number for each annotator (None:
+        with equal weights keeps, above chance; or a number for each annotator (None:
         without one; 1 for those that are missing).
     affinity : {"local", "gaussian", "cosine", "precomputed"}, default="local"
         How alike two rows are: exp(−d²/(s_i s_j)) of their distance, where s is a row's distance to
@@ -93,7 +93,7 @@ class RelationSpectral(SpectralModel):
     n_iter_ : int
         Iterations of the best start.
     result_ : ClusterResult
-        All of this, with the broken statements and where it came from.
+        Labels, names, broken statements and the origin of the result.
 
     See Also
     --------

@@ -38,7 +38,7 @@ class COPKMeans(SizedModel):
     """K-means in which every statement holds.
 
     Must-links, cannot-links, labels and negative labels all hold, right or wrong. Statements that
-    contradict each other, or that so many clusters cannot keep, are an error that names the rows.
+    contradict each other, or that K clusters cannot keep, are an error that names the rows.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class KeepAll(Penalty):
         return Units(self.groups.group, apart.near, never, apart.span, hard=len(self.held) > 0)
 
     def placed(self, cost: Floats, n_free: int) -> Ints:
-        """A cluster for each group within the sizes, which so many other rows have to fill."""
+        """A cluster for each group within the sizes, with room for the other rows."""
         labels, units = self.groups.apart.placed(cost), self.units()
         sizes = np.bincount(labels, units.sizes, minlength=cost.shape[1]).astype(np.int64)
         if self.sizes.less(sizes).fit(n_free):

@@ -280,9 +280,7 @@ class CenterModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowModel):
         """Why clusters are empty: statements that hold leave too few groups, or rows are alike."""
         n_groups = side.closure().n_groups
         if self.contradictions == "raises" and n_groups < n_clusters:
-            return (
-                f"must-links and labels tie the rows to {n_groups} groups; ask for at most so many"
-            )
+            return f"must-links and labels tie the rows to {n_groups} groups; ask for no more"
         return "too many rows are alike"
 
     def _leave_centers(self, theta: Theta, naming: Naming) -> None:

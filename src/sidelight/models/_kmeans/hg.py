@@ -90,7 +90,7 @@ class HGMeans(CenterModel):
     n_iter_ : int
         Generations, and one for the starts.
     result_ : ClusterResult
-        All of this, with the broken statements and where it came from.
+        Labels, names, broken statements and the origin of the result.
 
     See Also
     --------

@@ -108,7 +108,7 @@ class PartitionLevelKMeans(CenterModel):
     n_iter_ : int
         Iterations of the best start.
     result_ : ClusterResult
-        All of this, with the broken statements and where it came from.
+        Labels, names, broken statements and the origin of the result.
 
     See Also
     --------
@@ -148,7 +148,7 @@ class PartitionLevelKMeans(CenterModel):
     >>> PartitionLevelKMeans(2, random_state=0).fit_predict(X).tolist()
     [0, 0, 0, 0, 1, 1]
 
-    Two rows that are alike, kept apart because somebody says so:
+    A cannot-link keeps two similar rows apart:
 
     >>> side = SideInformation.from_pairs(cannot=[(4, 5)], n_samples=6)
     >>> PartitionLevelKMeans(3, random_state=0).fit_predict(X, side=side).tolist()

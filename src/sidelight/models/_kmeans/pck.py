@@ -42,8 +42,8 @@ Floats = NDArray[np.float64]
 class PCKMeans(SizedModel):
     """K-means in which every broken statement has a cost.
 
-    Must-links, cannot-links, labels and negative labels all count, and the data may overrule any of
-    them: a statement is broken where keeping it costs more squared distance than its price.
+    Must-links, cannot-links, labels and negative labels all count. The data can outweigh each of
+    them: a statement is broken where keeping it would cost more squared distance than breaking it.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class PCKMeans(SizedModel):
     n_iter_ : int
         Iterations of the best start.
     result_ : ClusterResult
-        All of this, with the broken statements and where it came from.
+        Labels, names, broken statements and the origin of the result.
 
     See Also
     --------

@@ -73,7 +73,7 @@ class SeededKMeans(CenterModel):
     n_iter_ : int
         Iterations of the best start.
     result_ : ClusterResult
-        All of this, with the broken statements and where it came from.
+        Labels, names, broken statements and the origin of the result.
 
     See Also
     --------
@@ -175,7 +175,7 @@ class ConstrainedKMeans(SizedModel):
     Notes
     -----
     J = sum_i w_i |x_i - m_z(i)|², with row weights w, over all z that keep every statement. Without
-    statements this is k-means. Contradictions, and statements that so many clusters cannot keep,
+    statements this is k-means. Contradictions, and statements that K clusters cannot keep,
     are errors; weights of statements do not matter. With sizes, rows are placed by a transportation
     problem in every iteration, exactly.
 

@@ -56,11 +56,11 @@ class Sizes(NamedTuple):
         return cls(lowest, highest)
 
     def less(self, counts: Ints) -> "Sizes":
-        """What is left for other rows, if the clusters have so many already."""
+        """Sizes left for other rows, given the present sizes."""
         return Sizes(self.lowest - counts, self.highest - counts)
 
     def fit(self, n_rows: int) -> bool:
-        """Whether so many rows can have these sizes."""
+        """Whether this number of rows can have these sizes."""
         least, most = np.maximum(self.lowest, 0).sum(), self.highest.sum()
         return bool((self.highest >= 0).all() and least <= n_rows <= most)
 
@@ -285,7 +285,7 @@ def _solved(
 ) -> tuple[Ints, Floats, bool] | None:
     """The transportation problem of some rows along some arcs; None if it has no solution.
 
-    around : prices, and how far new ones may go beyond them: sizes may then be missed, at these
+    around : prices, and how far new ones may exceed them: sizes may then be missed, at these
     prices. Returns (clusters, prices, whether all sizes are kept).
     """
     n, n_clusters = costs.shape

@@ -153,7 +153,7 @@ class MarkovAggregation(SideClusterer):
     sigma_ : float or None
         The width of the kernel; None for a given matrix.
     result_ : ClusterResult
-        All of this, with the broken statements and where it came from.
+        Labels, names, broken statements and the origin of the result.
 
     See Also
     --------

@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _TILE = 512  # rows of the dense kernel that are computed at a time
-# The exact elimination costs n³; beyond this size a sparse factorisation takes over.
+# The exact elimination costs n³; above this size a sparse factorisation takes over.
 _MOST_ELIMINATED = 1_000
 # Steps that the sparse chain may have on few rows, where k neighbours of each are not enough: they
 # hold but 20 to 70 % of the kernel's mass on sets of 150 to 400 rows. So many are all of 512 rows.

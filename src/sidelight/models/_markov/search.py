@@ -130,7 +130,7 @@ def match(units: Units, state: State) -> None:
 
 
 def prices(units: Units, state: State) -> tuple[Ints, Floats]:
-    """For the units that ``priced`` speaks of, what each cluster costs; and their places."""
+    """Costs of each cluster for the units of ``priced``, and their places."""
     row, column, weight = units.priced
     place = np.full(units.n_units, -1, dtype=np.int64)
     if not len(row):

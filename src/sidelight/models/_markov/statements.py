@@ -73,7 +73,7 @@ def hard_units(side: SideInformation) -> Units:
     said, closure = side.canonical, side.closure()
     groups, n_units = closure.groups.astype(np.int64), closure.n_groups
     apart, label = said.take(said.sign < 0), said.kind == LABEL
-    # A class that nobody is said to have is no cluster that a row could be kept out of.
+    # A class without labels has no cluster that a row could be kept out of.
     of_class = closure.group_of_class(apart.vocabulary, apart.class_code)
     other = np.where(apart.is_class, of_class, groups[apart.j])
     partners = _symmetric(groups[apart.i], other, apart.weight, n_units)

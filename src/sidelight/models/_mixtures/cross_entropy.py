@@ -96,8 +96,8 @@ class CrossEntropyClustering(GaussianClusters):
         The limit on the sweeps over all rows of one start.
     metric : {"statements"} or StatementMetric, optional
         Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
-        unless these are too few. "statements" is one with its defaults. What is reported of
-        the clusters is in the metric; ``metric_.inverse_transform`` leads back to the columns of X.
+        unless these are too few. "statements" is one with its defaults. Attributes of
+        the clusters are in the metric; ``metric_.inverse_transform`` gives the columns of X.
     random_state : int, Generator or RandomState, optional
         Source of the starts.
 
@@ -122,7 +122,7 @@ class CrossEntropyClustering(GaussianClusters):
     n_iter_ : int
         Sweeps of the best start.
     result_ : ClusterResult
-        All of this, with the broken statements and where it came from.
+        Labels, names, broken statements and the origin of the result.
 
     See Also
     --------

@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _LIFT = 1e-12
-# From so many rows on a sweep is worth shortening; below, every sweep is over all rows.
+# From this number of rows on, sweeps are shortened; below, every sweep is over all rows.
 _MANY_ROWS = 2_000
 # Then moments are computed anew after moves of this share of the rows: late sweeps move a handful,
 # and the rounding of so few small changes does not show.

@@ -12,7 +12,7 @@ Z              Field.normaliser: the chance that groups drawn by pi keep the can
 Groups are drawn, not rows: pi_k is the mean over groups, and a group of 100 rows counts once.
 Departures from the paper:
 - Cannot-links of any graph: exact by elimination while tables are over at most six groups, and
-  where all groups of a part are apart from each other, as labelled classes are. Beyond that mean
+  where all groups of a part are apart from each other, as labelled classes are. Above that, mean
   field at a price of 10 nats per pair, and then the sum is not a likelihood; ``inference_`` says
   which.
 - With cannot-links the best pi has no closed form. Its part of the bound is concave in log pi, and
@@ -77,8 +77,8 @@ class EquivalenceGaussianMixture(HeldMixture):
         Stop when an iteration gains less than this per row.
     metric : {"statements"} or StatementMetric, optional
         Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
-        unless these are too few. "statements" is one with its defaults. What is reported of
-        the clusters is in the metric; ``metric_.inverse_transform`` leads back to the columns of X.
+        unless these are too few. "statements" is one with its defaults. Attributes of
+        the clusters are in the metric; ``metric_.inverse_transform`` gives the columns of X.
     random_state : int, Generator or RandomState, optional
         Source of the starts.
 
@@ -187,7 +187,7 @@ class Groups(Ties):
         if self.n_groups == 1 < n_clusters:
             raise SideInformationError(
                 f"must-links and labels tie all {rows.n_samples} rows into one group, and "
-                f"n_clusters={n_clusters}; a cluster needs a group of its own.",
+                f"n_clusters={n_clusters}; every cluster needs a group.",
                 advice="Ask for n_clusters=1, or give fewer statements.",
             )
         self.apart = RowEntries(self.groups.rows)

@@ -236,7 +236,7 @@ class HeldMixture(GaussianClusters):
         self.random_state = random_state
 
     def _ties(self, rows: Blocks, side: SideInformation, n_clusters: int) -> Ties:
-        """What the statements do, for so many clusters; those that cannot be kept are refused."""
+        """The effect of the statements for K clusters; those that cannot be kept are refused."""
         return Ties()
 
     def _describe(self, ties: Any) -> None:

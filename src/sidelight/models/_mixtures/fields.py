@@ -5,7 +5,7 @@
 The graph of cannot-links falls into parts. A part is summed exactly: by eliminating one group after
 the other (tables over at most six groups), or, where all of its groups are apart from each other,
 as labelled classes are, by sums over the sets of components that are taken. Parts of the same shape
-are summed together. Beyond that a part is treated by mean field, with a price on broken pairs.
+are summed together. Larger parts are treated by mean field, with a cost for broken pairs.
 """
 
 from typing import NamedTuple

@@ -104,7 +104,7 @@ class PartialLabelFuzzyCMeans(ProbableRowModel):
     n_iter_ : int
         Iterations of the best start.
     result_ : ClusterResult
-        All of this, with the broken statements and where it came from.
+        Labels, names, broken statements and the origin of the result.
 
     See Also
     --------

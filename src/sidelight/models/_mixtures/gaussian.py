@@ -215,7 +215,7 @@ class Gaussians:
         return float(-0.5 * (strength * (components.log_det[:n] + trace)).sum())
 
     def n_parameters(self, n_clusters: int) -> int:
-        """How many numbers a mixture of so many components has, weights included."""
+        """Number of parameters of a mixture, weights included."""
         d = len(self.columns)
         of_covariance = {
             "full": n_clusters * d * (d + 1) // 2,

@@ -8,7 +8,7 @@ unlabelled data", NIPS 1996; C. Fraley and A. Raftery, "Model-based clustering, 
 analysis and density estimation", JASA 2002.
 
 Departures from these programs:
-- Components beyond the labelled classes are free: classes that nobody named are found.
+- Components without a labelled class are free, so unnamed classes are found.
 - "Is not class c" forbids the component of c to a row.
 - A floor under the covariances; `Gaussians` says how it is chosen.
 - ``labels_`` holds labelled rows in their classes. MclustSSC re-decides them.
@@ -57,8 +57,8 @@ class PartialLabelGaussianMixture(HeldMixture):
         Stop when an iteration gains less than this per row.
     metric : {"statements"} or StatementMetric, optional
         Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
-        unless these are too few. "statements" is one with its defaults. What is reported of
-        the clusters is in the metric; ``metric_.inverse_transform`` leads back to the columns of X.
+        unless these are too few. "statements" is one with its defaults. Attributes of
+        the clusters are in the metric; ``metric_.inverse_transform`` gives the columns of X.
     random_state : int, Generator or RandomState, optional
         Source of the starts.
 

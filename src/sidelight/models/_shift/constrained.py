@@ -104,7 +104,7 @@ class ConstrainedMeanShift(SideClusterer):
     n_iter_ : int
         The number of steps.
     result_ : ClusterResult
-        All of this, with the broken statements and where it came from.
+        Labels, names, broken statements and the origin of the result.
 
     See Also
     --------
@@ -147,7 +147,7 @@ class ConstrainedMeanShift(SideClusterer):
     finds_k = True
     weight_unit = "powers of a factor that keeps modes apart"
     scales = (
-        "A step takes n² times the pairs; beyond 5,000 rows, or many pairs, centres stand for rows."
+        "A step takes n² times the pairs; above 5,000 rows, or many pairs, centres represent rows."
     )
     repetition = "ignored"
     contradictions = "tolerated"
