@@ -2,8 +2,8 @@
 Pairs: together, apart
 ======================
 
-Four groups, to be divided into two. Left and right, or top and bottom? The data cannot say which
-is meant, and nobody has a name for either; but a few pairs tell.
+Four groups, to be divided into two. Left and right, or top and bottom? The data fit both. Fifteen
+pairs decide.
 """
 
 import matplotlib.pyplot as plt
@@ -29,8 +29,7 @@ for ax, (name, meant) in zip(axes, views.items(), strict=True):
 plt.show()
 
 # %%
-# ``accuracy=0.99`` says that these people know what they mean; left to itself, the model estimates
-# how accurate they are. ``covariance_type="diag"`` allows for long clusters, as these are. What is
-# broken, if anything, is listed in words.
+# ``accuracy=0.99`` says that these people are right; by default the model estimates the accuracy.
+# ``covariance_type="diag"`` allows for long clusters. Broken statements are listed in words.
 
 print(model.result_, model.result_.broken())

@@ -2,8 +2,8 @@
 Which question next?
 ====================
 
-Two hundred questions at random, or forty that are chosen: what an asker does with the time of the
-people who answer.
+Forty questions, drawn at random or chosen by the asker. Chosen questions give better clusters for
+the same number of answers.
 """
 
 # %%
@@ -30,7 +30,7 @@ curves = {
 }
 
 # %%
-# The adjusted Rand index of all rows after so many answers.
+# The adjusted Rand index of all rows against the number of answers.
 
 fig, ax = plt.subplots(figsize=(5, 3.2), layout="constrained")
 for name, curve in curves.items():
@@ -40,7 +40,7 @@ ax.legend(loc="lower right")
 plt.show()
 
 # %%
-# And what the asker thinks of the person who answered.
+# The asker also estimates the accuracy of the person who answered.
 
 value, low, high = curves["chosen"].asker.accuracies[None]
 print(f"right in {value:.0%} of cases ({low:.0%} to {high:.0%})")

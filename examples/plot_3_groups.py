@@ -2,10 +2,9 @@
 Groups that share a cluster
 ===========================
 
-Somebody knows which bottles came out of one case, but not which of three wines it was. In
-`EquivalenceGaussianMixture` such rows share a component, so that together they say what single rows
-leave open; cases of different wines are kept apart. `PartialLabelGaussianMixture` is for people who
-know the wine of some bottles.
+You know which bottles came out of one case, but not which of three wines it was. In
+`EquivalenceGaussianMixture` such rows share a component, and cases of different wines are kept
+apart. If you know the wine of some bottles, use `PartialLabelGaussianMixture`.
 """
 
 import matplotlib.pyplot as plt
@@ -14,14 +13,14 @@ import numpy as np
 from sidelight import EquivalenceGaussianMixture, PartialLabelGaussianMixture, SideInformation
 from sidelight.datasets import load
 from sidelight.metrics import normalized_mutual_info
-from sidelight.report import plot_clusters
+from sidelight.report import align_clusters, plot_clusters
 from sidelight.side import sample_labels
 
 data = load("wine")
 rng = np.random.default_rng(0)
 
 # %%
-# Ten groups of six rows of one class each, and nobody says which class.
+# Ten groups of six rows of one class each; the class is not given.
 
 rows = [rng.choice(np.flatnonzero(data.y == k % 3), 6, replace=False) for k in range(10)]
 must = np.concatenate([np.column_stack([group[:-1], group[1:]]) for group in rows])
@@ -34,7 +33,7 @@ groups = EquivalenceGaussianMixture(3, n_init=3, random_state=0).fit(data.X, sid
 known = PartialLabelGaussianMixture(3, random_state=0).fit(data.X, side=labels)
 
 # %%
-# What counts are the rows of which nobody said anything.
+# Only rows without statements are judged.
 
 for name, model, said in (
     ("data alone", alone, side),
@@ -58,5 +57,5 @@ figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
 for axis, (title, found_labels) in zip(
     axes, {"truth": data.y, "with groups": groups.labels_}.items(), strict=True
 ):
-    plot_clusters(data.X[:, [6, 12]], found_labels, title=title, ax=axis)
+    plot_clusters(data.X[:, [6, 12]], align_clusters(found_labels, data.y), title=title, ax=axis)
 plt.show()

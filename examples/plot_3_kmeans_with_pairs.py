@@ -3,8 +3,8 @@ K-means with pairs, one by one
 ==============================
 
 Three overlapping groups and 60 pairs, of which a few are wrong. Models that hold every statement
-follow the wrong ones too; models that give statements a price may overrule them. Scores are of the
-rows that no pair touches.
+follow the wrong ones too; models that give statements a cost can overrule them. Scores are of the
+rows without statements.
 """
 
 import matplotlib.pyplot as plt
@@ -13,6 +13,7 @@ import numpy as np
 from sidelight import LCVQE, COPKMeans, PCKMeans, SeededKMeans
 from sidelight.datasets import make_blobs
 from sidelight.metrics import adjusted_rand
+from sidelight.report import align_clusters, plot_clusters
 from sidelight.side import sample_pairs
 
 sample = make_blobs(300, 2, 3, separation=4.0, random_state=1)
@@ -37,7 +38,9 @@ for ax, model in zip(axes, models, strict=True):
         continue
     score = adjusted_rand(sample.y[untouched], model.labels_[untouched])
     print(f"{name}: {score:.2f}, {model.result_.violated.sum()} of 60 pairs broken")
-    model.result_.plot(sample.X, ax=ax).set_title(name)
+    broken = np.flatnonzero(model.result_.violated)
+    labels = align_clusters(model.labels_, sample.y)  # one colour per cluster in all pictures
+    plot_clusters(sample.X, labels, side=side, broken=broken, title=name, ax=ax)
 plt.show()
 
 # %%

@@ -3,8 +3,8 @@ Annotators who are sometimes wrong
 ==================================
 
 Three people compare pairs of rows. One is nearly always right, one errs in every fifth case, and
-one is hardly better than chance. `AnnotatedGaussianMixture` finds out who is who, and which
-statements are probably wrong.
+one is hardly better than chance. `AnnotatedGaussianMixture` estimates the accuracy of each, and
+finds the statements that are probably wrong.
 """
 
 import matplotlib.pyplot as plt
@@ -26,10 +26,10 @@ for name, model in (("alone", alone), ("with statements", helped)):
     print(f"NMI {name}: {normalized_mutual_info(sample.y, model.labels_):.2f}")
 
 # %%
-# Who is right, and how often? Nobody told the model.
+# How often is each person right? The model estimates it.
 
 for name, true in people.items():
-    print(f"{name}: {true:.0%} in truth, {helped.annotator_accuracy_[name]:.0%} estimated")
+    print(f"{name}: {true:.0%} true, {helped.annotator_accuracy_[name]:.0%} estimated")
 
 # %%
 # Each statement has a probability of being wrong. The true mistakes, which the model has not
@@ -47,7 +47,7 @@ axes[1].hist(
     label=["right", "wrong"],
 )
 axes[1].set(xlabel="estimated probability of being wrong", ylabel="statements")
-axes[1].legend(title="in truth")
+axes[1].legend(title="truth")
 plt.show()
 
 # %%

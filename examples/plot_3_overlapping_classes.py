@@ -3,11 +3,11 @@ Classes that overlap
 ====================
 
 Figure 10 of the paper behind `AnnotatedGaussianMixture`: orthopaedic patients, two of whose three
-classes overlap. A mixture that sees the measurements alone looks for clusters that lie apart, and
-puts one of its centres in the wrong place. As many correct pairs as there are patients move it.
+classes overlap. A mixture without statements puts one of its centres in the wrong place. With as
+many correct pairs as patients, it finds the right place.
 
-The data set *vertebral* does not come with the package: where its file is not found, iris takes
-its place, two of whose classes overlap too.
+The data set *vertebral* does not come with the package. Without its file, the example uses iris,
+in which two classes overlap too.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +17,7 @@ from sidelight import AnnotatedGaussianMixture
 from sidelight.datasets import load
 from sidelight.exceptions import DatasetNotFoundError
 from sidelight.metrics import centroid_index, normalized_mutual_info
-from sidelight.report import plot_clusters
+from sidelight.report import align_clusters, plot_clusters
 from sidelight.side import sample_pairs
 
 try:
@@ -26,7 +26,7 @@ except DatasetNotFoundError:
     data = load("iris")
 side = sample_pairs(data.y, len(data.y), random_state=0)
 
-# The people are known to make no mistakes, and the model is told so.
+# All answers are right, and ``accuracy=1.0`` says so.
 alone = AnnotatedGaussianMixture(3, random_state=0).fit(data.X)
 helped = AnnotatedGaussianMixture(3, accuracy=1.0, random_state=0).fit(data.X, side=side)
 
@@ -45,6 +45,7 @@ for name, model in (("data alone", alone), (f"with {len(data.y)} pairs", helped)
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained")
 partitions = {"truth": data.y, "data alone": alone.labels_, "with pairs": helped.labels_}
 for axis, (title, labels) in zip(axes, partitions.items(), strict=True):
+    labels = align_clusters(labels, data.y)  # one colour per cluster in all pictures
     plot_clusters(data.X[:, [1, 3]], labels, title=title, ax=axis)
     axis.set(xlabel=data.feature_names[1], ylabel=data.feature_names[3])
 plt.show()

@@ -2,7 +2,7 @@
 Which model, and how many clusters?
 ===================================
 
-A hundred pairs, held back in turn, tell how well each number of clusters does.
+A hundred pairs, held back in turn, show how good each number of clusters is.
 """
 
 import matplotlib.pyplot as plt

@@ -21,8 +21,8 @@ model = BayesianMixture(n_components=10, random_state=0).fit(sample.X, known)
 print(f"{told.sum()} rows named; {model.n_clusters_} clusters: {', '.join(model.cluster_names_)}")
 
 # %%
-# The limit of ten was not reached: components that nobody needs stay empty. How sure is it?
-# ``predict_proba`` tells for any row, also for new ones; here for every place of the plane.
+# The limit of ten was not reached: components that are not needed stay empty.
+# ``predict_proba`` also takes new rows; here every point of the plane.
 
 across, up = np.meshgrid(np.linspace(-6, 6, 121), np.linspace(-9, 9, 181))
 sure = model.predict_proba(np.c_[across.ravel(), up.ravel()]).max(axis=1).reshape(up.shape)
@@ -31,7 +31,7 @@ figure, axes = plt.subplots(1, 2, figsize=(9, 4.6), layout="constrained", sharey
 model.result_.plot(sample.X, ax=axes[0]).set_title(f"{told.sum()} of 400 rows named")
 shade = axes[1].contourf(across, up, sure, levels=np.linspace(0.4, 1, 13), cmap="viridis")
 figure.colorbar(shade, label="probability of the most probable cluster")
-axes[1].set_title("how sure")
+axes[1].set_title("membership")
 plt.show()
 
 # %%

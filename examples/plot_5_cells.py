@@ -42,7 +42,7 @@ expert = SideInformation.from_pairs(
 bio.add_statements(adata, expert)
 
 # %%
-# One line; the clusters that nobody named get new names.
+# One line clusters the cells; unnamed clusters get new names.
 
 model = bio.cluster(
     adata,

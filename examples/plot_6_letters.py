@@ -2,9 +2,9 @@
 The letters of a text
 =====================
 
-A Markov chain that has nothing to do with rows of features. A. A. Markov counted vowels and
-consonants in a poem. Here the counts of which letter follows which are all that is given, and two
-groups of letters are found whose alternation is most predictable.
+A. A. Markov counted vowels and consonants in a poem. Here the only input is how often one letter
+follows another. `MarkovAggregation` finds two groups of letters whose alternation is most
+predictable.
 """
 
 from itertools import pairwise
@@ -46,7 +46,7 @@ print(groups(model))
 print(model.aggregated_chain_.round(2))
 
 # %%
-# Somebody knows better about one letter, which is rare here.
+# A statement corrects one letter, which is rare here.
 
 side = SideInformation.from_pairs(cannot=[("e", "k")], index=names)
 told = MarkovAggregation(2, chain="transition", random_state=0).fit(counts, side=side)

@@ -56,8 +56,8 @@ for name in table[0]:
     print(f"{name:34s} {np.mean(values):.3f} ± {np.std(values, ddof=1):.3f}")
 
 # %%
-# A topic is told by its words: those that it has most beyond the mean of all topics. A model with
-# more components than topics leaves the others empty, or finds topics that nobody named.
+# The words of a topic are those that are more frequent in it than in the mean of all topics. With
+# more components than topics, some stay empty, or find unnamed topics.
 
 texts = make_documents(1000, 2000, N_TOPICS, background=0.55, random_state=0)
 side = sample_labels(texts.y, 0.03, random_state=0)

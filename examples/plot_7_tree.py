@@ -2,8 +2,8 @@
 Types and subtypes
 ==================
 
-Two types, one with two and one with three parts. `StructuralEntropyTree` finds what lies inside
-what; one fit gives the types, the parts, and the whole dendrogram.
+Two types, one with two and one with three parts. `StructuralEntropyTree` finds the
+hierarchy: one fit gives the types, the parts, and the whole dendrogram.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +17,7 @@ centers = np.array([[0, 0], [2, 0], [10, 0], [10, 2.5], [12.5, 1]])
 X = np.repeat(centers, 30, axis=0) + rng.normal(scale=0.4, size=(150, 2))
 
 # %%
-# Somebody knows the types of two rows, which names the clusters.
+# The types of two rows are known, which names the clusters.
 
 known = np.full(150, None, dtype=object)
 known[[0, 65]] = "plant", "animal"

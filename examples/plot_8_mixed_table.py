@@ -2,8 +2,8 @@
 A table of measurements, categories and counts
 ==============================================
 
-Six hundred patients of three kinds. Two measurements tell the first kind from the others, a
-category the second, and a count the third: only all columns together tell all three. Five in a
+Six hundred patients of three kinds. Two measurements separate the first kind from the others, a
+category the second, and a count the third. Only all columns together separate all three. Five in a
 hundred are labelled, and one in ten of these labels is wrong.
 """
 

@@ -4,8 +4,8 @@ Counts of cells, or their principal components?
 
 Cells of eight types (10X PBMC, if the data set is there, else simulated ones), of which two in a
 hundred have a name. Gaussians need principal components of logarithms; "multinomial" and "poisson"
-read the counts themselves, sparse as they are. How deep a cell was read says nothing about its
-type: "multinomial" does not look at it, "poisson" does.
+use the sparse counts directly. The sequencing depth of a cell says nothing about its type:
+"multinomial" ignores it, "poisson" does not.
 """
 
 import os

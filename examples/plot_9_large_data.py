@@ -3,8 +3,8 @@ Few passes over many rows: batches
 ==================================
 
 With ``batch_size`` the posteriors of a BayesianMixture move after every batch, not after every pass
-over all rows. When a few passes are all that there is time for, that is worth much; in the end both
-come close to the same bound.
+over all rows. With time for a few passes only, batches are much better; in the end both reach
+nearly the same bound.
 """
 
 import warnings

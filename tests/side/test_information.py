@@ -182,7 +182,7 @@ def test_labels_of_several_vocabularies_are_not_mixed_up():
         (lambda s: s.from_labels([float("inf")]), "finite"),
         (lambda s: s.from_labels(np.array([np.inf, 1])), "finite"),
         (lambda s: s.from_labels([("a", "b"), None]), "names are text"),
-        (lambda s: s.from_labels([["a"], None]), "no names"),
+        (lambda s: s.from_labels([["a"], None]), "not names"),
         (lambda s: s.from_labels([0, 1], index=["a", "a"]), "unique"),
         (lambda s: s.from_labels([0, 1], index=["a"]), "1 ids for 2 rows"),
         (lambda s: s.from_labels([0, 1, 2], weight=[1, 2]), "2 entries for 3 rows"),
