@@ -16,7 +16,9 @@ from oracles_kmeans import (
     means_of,
 )
 from sidelight import PCKMeans, SideInformation
-from sidelight.models._kmeans.statements import group_seeds
+from sidelight.blocks import as_blocks
+from sidelight.models._kmeans.family import Given
+from sidelight.models._kmeans.seeds import largest_groups
 
 KINDS = np.array(["must", "cannot", "label", "not_label"])
 
@@ -141,23 +143,64 @@ def test_row_weights_count_as_copies_and_pairs_keep_theirs():
     )
 
 
+def seeds_of(side, n_clusters, X=None, weight=None, seed=0):
+    X = np.zeros((side.n_samples, 1)) if X is None else X
+    return largest_groups(
+        Given(as_blocks(X), None, weight, side, n_clusters, X.mean(axis=0), 1.0, seed)
+    )
+
+
 def test_seeds_are_the_largest_groups_and_a_row_apart_from_all():
     side = SideInformation.from_pairs(
         must=[(0, 1), (1, 2), (4, 5)], cannot=[(2, 7), (5, 7)], n_samples=9
     )
-    row, group, _ = group_seeds(side, None, 4)
+    row, group, _ = seeds_of(side, 4)
     assert row.tolist() == [0, 1, 2, 4, 5, 7]
     assert group.tolist() == [0, 0, 0, 1, 1, 2]
-    row, group, _ = group_seeds(side, None, 1)
+    row, group, _ = seeds_of(side, 1)
     assert row.tolist() == [0, 1, 2]
 
 
 def test_a_must_link_between_two_classes_leaves_both_their_seed():
     side = SideInformation.from_labels(["a", "a", "b", "b", None])
     side += SideInformation.from_pairs(must=[(0, 2), (3, 4)], n_samples=5)
-    _, group, _ = group_seeds(side, None, 2)
+    _, group, _ = seeds_of(side, 2)
     assert group[:2].tolist() == [0, 0]
     assert group[2:4].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("larger", [0, 1])
+def test_of_equally_large_groups_the_seeds_are_far_from_each_other(larger):
+    """Nine pairs, the first five of them in one place; the last one may be a group of three."""
+    place = np.repeat([0.0, 0.0, 0.0, 0.0, 0.0, 50.0, 50.0, 90.0, 90.0], 2)
+    X = np.append(place, 90.0)[:, None] + 0.01 * np.arange(19)[:, None]
+    pairs = np.arange(18).reshape(9, 2)
+    must = [*map(tuple, pairs.tolist()), *([(17, 18)] if larger else [])]
+    side = SideInformation.from_pairs(must=must, n_samples=19)
+    row, group, _ = seeds_of(side, 3, X)
+    assert sorted(X[row[group == g]].mean().round(-1) for g in range(3)) == [0.0, 50.0, 90.0]
+    assert (18 in row) == bool(larger)
+
+
+def test_of_many_equally_large_groups_a_draw_by_the_seed_is_compared():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 2)) + 30.0 * rng.integers(3, size=(1000, 1)).repeat(2, axis=0)
+    pairs = list(map(tuple, np.arange(2000).reshape(1000, 2).tolist()))
+    side = SideInformation.from_pairs(must=pairs, n_samples=2000)
+    one, two, other = seeds_of(side, 3, X), seeds_of(side, 3, X), seeds_of(side, 3, X, seed=1)
+    assert_array_equal(one.row, two.row)
+    assert set(one.row) != set(other.row)
+    for row, group, _ in (one, other):
+        assert sorted((X[row[group == g]].mean() / 30.0).round() for g in range(3)) == [0, 1, 2]
+
+
+def test_groups_that_are_alike_are_one_seed():
+    """Seeds in one place would leave clusters empty: k-means++ finds better ones."""
+    side = SideInformation.from_pairs(must=[(0, 1), (2, 3), (4, 5)], n_samples=8)
+    X = np.array([[0.0], [0.0], [0.0], [0.0], [0.0], [0.0], [7.0], [9.0]])
+    assert seeds_of(side, 2, X).n_centers == 1
+    model = PCKMeans(2, n_init=1, random_state=0).fit(X, side=side)
+    assert model.objective_ == pytest.approx(1.0)
 
 
 @pytest.mark.filterwarnings("ignore::sidelight.exceptions.LostClassWarning")

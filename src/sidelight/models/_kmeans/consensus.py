@@ -38,7 +38,7 @@ from sidelight.models._kmeans.partitions import (
     one_hot_rows,
     with_partitions,
 )
-from sidelight.models._kmeans.seeded import label_seeds
+from sidelight.models._kmeans.seeds import label_seeds
 from sidelight.models._kmeans.statements import LabelTable
 from sidelight.models._lloyd import Problem, Run, Theta
 from sidelight.models._naming import Naming

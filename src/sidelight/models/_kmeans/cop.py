@@ -25,9 +25,8 @@ from sidelight.models._centers import as_dense
 from sidelight.models._keeping import TiedGroups
 from sidelight.models._kmeans.family import Given, Seeds, SizedModel
 from sidelight.models._kmeans.relocation import FEW_ROWS, move_units, near_ties
-from sidelight.models._kmeans.seeded import label_seeds
+from sidelight.models._kmeans.seeds import label_seeds, largest_groups
 from sidelight.models._kmeans.sizes import Units, placed_apart
-from sidelight.models._kmeans.statements import group_seeds
 from sidelight.models._lloyd import Held, Penalty, Problem, State, Tally, Theta, count
 
 Floats = NDArray[np.float64]
@@ -127,7 +126,7 @@ class COPKMeans(SizedModel):
 
     def _seeds(self, given: Given) -> tuple[Seeds, Seeds]:
         by_label = label_seeds(given.side, given.weight, given.n_clusters)
-        return Seeds(*group_seeds(given.side, given.weight, given.n_clusters)), by_label
+        return largest_groups(given), by_label
 
 
 class KeepAll(Penalty):

@@ -27,7 +27,7 @@ from sidelight.models import _population as population
 from sidelight.models._centers import cluster_sizes
 from sidelight.models._fitting import Deadline, Task
 from sidelight.models._kmeans.family import CenterModel, Given, Plan, Seeds, run_start
-from sidelight.models._kmeans.seeded import label_seeds
+from sidelight.models._kmeans.seeds import label_seeds
 from sidelight.models._lloyd import Problem, Run, Theta, iterate
 
 Floats = NDArray[np.float64]

@@ -32,8 +32,7 @@ from sidelight.models._kmeans.distortions import (
 from sidelight.models._kmeans.family import CenterModel, Given, Seeds
 from sidelight.models._kmeans.field import Field, fit_distortion
 from sidelight.models._kmeans.metric import Pairs
-from sidelight.models._kmeans.mpck import far_groups
-from sidelight.models._kmeans.seeded import label_seeds
+from sidelight.models._kmeans.seeds import far_groups, label_seeds
 from sidelight.models._lloyd import Problem, Run, Theta
 from sidelight.models._naming import Naming
 

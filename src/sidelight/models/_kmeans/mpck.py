@@ -24,13 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight._validation import Interval, Real
-from sidelight.blocks import Block, Blocks, CSRRows, RowEntries
+from sidelight.blocks import Block, Blocks, CSRRows
 from sidelight.exceptions import DataError
-from sidelight.models._centers import group_sums
 from sidelight.models._kmeans.family import CenterModel, Given, Seeds
 from sidelight.models._kmeans.metric import Pairs, Place, learn, metric_costs, place
-from sidelight.models._kmeans.seeded import label_seeds
-from sidelight.models._kmeans.statements import group_seeds
+from sidelight.models._kmeans.seeds import far_groups, label_seeds
 from sidelight.models._lloyd import Problem, Run, Theta
 from sidelight.models._naming import Naming
 
@@ -210,25 +208,3 @@ def _transform_block(block: Block, at: Place, out: Floats) -> tuple[int]:
 def _predict_block(block: Block, at: Place, labels: NDArray[np.int32]) -> tuple[int]:
     labels[:] = metric_costs(np.asarray(block.X), at).argmin(axis=1)
     return (0,)
-
-
-def far_groups(given: Given) -> Seeds:
-    """Groups that are tied: the largest one, then always the farthest, weighted by size."""
-    row, group, weight = group_seeds(given.side, given.weight, given.rows.n_samples)
-    if not len(row):
-        return Seeds(row, group, weight)
-    n_groups = int(group.max()) + 1
-    sums, sizes = group_sums(given.rows, RowEntries(row, (group, weight)), n_groups)
-    means = sums / sizes[:, None]
-    chosen = [int(sizes.argmax())]
-    nearest = np.full(n_groups, np.inf)
-    while len(chosen) < min(given.n_clusters, n_groups):
-        nearest = np.minimum(nearest, ((means - means[chosen[-1]]) ** 2).sum(axis=1))
-        far = sizes * nearest
-        if far.max() <= 0.0:
-            break
-        chosen.append(int(far.argmax()))
-    number = np.full(n_groups, -1, dtype=np.int64)
-    number[np.sort(chosen)] = np.arange(len(chosen))
-    used = number[group] >= 0
-    return Seeds(row[used], number[group[used]], weight[used])

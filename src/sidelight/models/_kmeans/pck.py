@@ -31,8 +31,7 @@ from sidelight._validation import HasMethods, Interval, Real, StrOptions
 from sidelight.exceptions import SidelightError
 from sidelight.models._kmeans.family import Given, Seeds, SizedModel
 from sidelight.models._kmeans.pairs import ClosurePairs, GivenPairs, PairPenalty
-from sidelight.models._kmeans.seeded import label_seeds
-from sidelight.models._kmeans.statements import group_seeds
+from sidelight.models._kmeans.seeds import label_seeds, largest_groups
 from sidelight.models._lloyd import Problem, Run
 from sidelight.models._naming import Naming
 
@@ -206,7 +205,7 @@ class PCKMeans(SizedModel):
 
     def _seeds(self, given: Given) -> tuple[Seeds, Seeds]:
         by_label = label_seeds(given.side, given.weight, given.n_clusters)
-        return Seeds(*group_seeds(given.side, given.weight, given.n_clusters)), by_label
+        return largest_groups(given), by_label
 
     def _describe(self, run: Run, naming: Naming, problem: Problem) -> Run:
         return run._replace(objective=run.objective / 2.0, history=[j / 2.0 for j in run.history])

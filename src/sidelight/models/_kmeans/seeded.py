@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 
 from sidelight.models._keeping import check_classes, check_keepable, held_rows
 from sidelight.models._kmeans.family import CenterModel, Given, Seeds, SizedModel
+from sidelight.models._kmeans.seeds import label_seeds
 from sidelight.models._kmeans.sizes import Units
 from sidelight.models._lloyd import Entries, Penalty, Problem, State, Tally, Theta
-from sidelight.side import LABEL, SideInformation
+from sidelight.side import SideInformation
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -210,20 +211,6 @@ class ConstrainedKMeans(SizedModel):
     def _seeds(self, given: Given) -> tuple[Seeds, Seeds]:
         seeds = label_seeds(given.side, given.weight, given.n_clusters)
         return seeds, seeds
-
-
-def label_seeds(side: SideInformation, weight: Any, n_clusters: int) -> Seeds:
-    """The labelled rows of the leading vocabulary; of more classes than clusters the heaviest."""
-    said = side.once
-    said = said.take((said.kind == LABEL) & (said.vocabulary == side.leading_vocabulary))
-    said = said.take(np.argsort(said.i, kind="stable"))
-    counted = said.weight if weight is None else said.weight * weight[said.i]
-    mass = np.bincount(said.class_code, counted, minlength=len(side.classes))
-    heaviest = np.argsort(-mass, kind="stable")[: min(n_clusters, int((mass > 0).sum()))]
-    center = np.full(len(side.classes), -1)
-    center[np.sort(heaviest)] = np.arange(len(heaviest))
-    used = (center[said.class_code] >= 0) & (counted > 0)
-    return Seeds(said.i[used], center[said.class_code[used]], counted[used])
 
 
 class Hold(Penalty):

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sidelight.blocks import Blocks
-from sidelight.side import CANNOT, LABEL, SideInformation
+from sidelight.side import CANNOT, SideInformation
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -89,61 +89,6 @@ def closure_pairs(side: SideInformation) -> PairColumns:
     kept = (g != h) | (one < two)
     one, two, is_must = one[kept], two[kept], is_must[kept]
     return PairColumns(np.minimum(one, two), np.maximum(one, two), is_must, np.ones(len(one)))
-
-
-def group_seeds(side: SideInformation, weight: Any, n_clusters: int) -> tuple[Ints, Ints, Floats]:
-    """Rows of the largest groups that are tied, by row: (row, group 0, 1, …, weight of the row).
-
-    A wrong must-link may tie two classes: labelled rows are grouped by their class all the same.
-    Where groups are fewer than clusters, the first row apart from all of them is one more.
-    """
-    closure, class_of = side.closure(), _heaviest_labels(side)
-    tied = np.flatnonzero((closure.sizes[closure.groups] > 1) | (class_of >= 0))
-    one_class = _class_of_groups(closure.groups, class_of, closure.n_groups)[closure.groups[tied]]
-    class_of = np.where(class_of[tied] >= 0, class_of[tied], one_class)
-    key = np.where(class_of >= 0, class_of, len(side.classes) + closure.groups[tied])
-    _, group = np.unique(key, return_inverse=True)
-    mass = np.ones(len(tied)) if weight is None else weight[tied]
-    sizes = np.bincount(group, mass)
-    largest = np.sort(np.argsort(-sizes, kind="stable")[: min(n_clusters, int((sizes > 0).sum()))])
-    number = np.full(len(sizes), -1, dtype=np.int64)
-    number[largest] = np.arange(len(largest))
-    used = (number[group] >= 0) & (mass > 0)
-    row, seed, mass = tied[used], number[group[used]], mass[used]
-    if len(largest) < n_clusters and len(largest):
-        near = closure.apart_graph()[np.unique(closure.groups[row])].sum(axis=0)
-        free = near == len(np.unique(closure.groups[row]))
-        outside = np.flatnonzero(free[closure.groups])[:1]
-        row, seed = np.append(row, outside), np.append(seed, np.full(len(outside), len(largest)))
-        mass = np.append(mass, np.ones(len(outside)))
-        order = np.argsort(row, kind="stable")
-        row, seed, mass = row[order], seed[order], mass[order]
-    return row, seed, mass
-
-
-def _heaviest_labels(side: SideInformation) -> Ints:
-    """For each row the class of its heaviest label, the lowest of equals; −1 without one.
-
-    Of the leading vocabulary, each label once: who repeats a label does not move the start.
-    """
-    said = side.once
-    said = said.take((said.kind == LABEL) & (said.vocabulary == side.leading_vocabulary))
-    said = said.take(np.lexsort((-said.class_code, said.weight)))  # the last one stays
-    labels = np.full(side.n_samples, -1, dtype=np.int64)
-    labels[said.i] = said.class_code
-    return labels
-
-
-def _class_of_groups(groups: Ints, class_of: Ints, n_groups: int) -> Ints:
-    """The class of each group whose labelled rows have one and the same; −1 of the others."""
-    known = np.flatnonzero(class_of >= 0)
-    if not len(known):
-        return np.full(n_groups, -1, dtype=np.int64)
-    lowest = np.full(n_groups, np.iinfo(np.int64).max)
-    highest = np.full(n_groups, -1, dtype=np.int64)
-    np.minimum.at(lowest, groups[known], class_of[known])
-    np.maximum.at(highest, groups[known], class_of[known])
-    return np.where(lowest == highest, highest, -1)
 
 
 class LabelTable(NamedTuple):

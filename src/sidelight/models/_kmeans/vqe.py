@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 
 from sidelight._validation import StrOptions
 from sidelight.models._kmeans.family import CenterModel, Given, Seeds
-from sidelight.models._kmeans.seeded import label_seeds
+from sidelight.models._kmeans.seeds import label_seeds
 from sidelight.models._kmeans.violations import CenterViolations, RowViolations, Violations
 from sidelight.models._lloyd import Problem, Run, wander
 from sidelight.models._naming import Naming
