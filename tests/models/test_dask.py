@@ -9,12 +9,17 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from sidelight import (
+    CVQE,
+    LCVQE,
     AnnotatedGaussianMixture,
     BayesianMixture,
     ConstrainedKMeans,
     COPKMeans,
     EquivalenceGaussianMixture,
+    HGMeans,
+    HMRFKMeans,
     MarkovAggregation,
+    MPCKMeans,
     PartialLabelFuzzyCMeans,
     PartialLabelGaussianMixture,
     PartitionLevelKMeans,
@@ -63,6 +68,13 @@ MODELS["seeded"] = SeededKMeans(4, n_init=2, random_state=0)
 MODELS["constrained"] = ConstrainedKMeans(4, n_init=2, random_state=0)
 MODELS["pairwise"] = PCKMeans(4, n_init=2, random_state=0)
 MODELS["all kept"] = COPKMeans(4, n_init=2, random_state=0)
+MODELS["metric"] = MPCKMeans(4, n_init=2, random_state=0)
+MODELS["metric of each cluster"] = MPCKMeans(4, per_cluster=True, n_init=1, random_state=0)
+MODELS["field"] = HMRFKMeans(4, learn_metric=True, n_init=1, random_state=0)
+MODELS["field, cosine"] = HMRFKMeans(4, distortion="cosine", n_init=1, random_state=0)
+MODELS["violated rows"] = LCVQE(4, n_init=2, random_state=0)
+MODELS["violated centres"] = CVQE(4, n_init=1, random_state=0)
+MODELS["population"] = HGMeans(4, n_init=2, n_generations=1, random_state=0)
 MODELS["labels held"] = PartialLabelGaussianMixture(4, n_init=2, random_state=0)
 MODELS["labels held, diagonal"] = PartialLabelGaussianMixture(
     4, covariance_type="diag", n_init=1, random_state=0
@@ -82,6 +94,8 @@ PARAMETERS = (
     "variances_",
     "statement_error_",
     "population_scores_",
+    "metrics_",
+    "column_weights_",
 )
 EACH = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 

@@ -55,8 +55,10 @@ def test_generations_find_what_as_many_starts_do_not(seed):
 
 def never_above_a_hundred_starts(name, home):
     data = load(name, data_home=home)
-    cells = data.X.toarray() if sparse.issparse(data.X) else data.X
-    X = np.nan_to_num(np.asarray(cells, dtype=float))
+    if sparse.issparse(data.X):
+        X = sparse.csr_array(data.X, dtype=float)
+    else:
+        X = np.nan_to_num(np.asarray(data.X, dtype=float))
     n_clusters = len(data.class_names)
     starts = KMeans(n_clusters, n_init=100, tol=0, random_state=0).fit(X)
     found = HGMeans(n_clusters, random_state=0).fit(X)
@@ -76,6 +78,32 @@ def test_it_is_never_above_a_hundred_starts(name, shared_data):
 @pytest.mark.parametrize("name", LARGE)
 def test_it_is_never_above_a_hundred_starts_on_larger_data(name, shared_data):
     never_above_a_hundred_starts(name, shared_data)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("seed", range(4))
+def test_no_row_gains_by_moving_where_the_centres_follow(seed, kind):
+    """Of more columns than rows in a cluster, where k-means alone stops early."""
+    rng = np.random.default_rng(seed)
+    X, weight = rng.normal(size=(40, 30)), rng.choice([0.5, 1.0, 3.0], size=40)
+    settings = {"n_init": 2, "n_generations": 1, "random_state": seed}
+    model = HGMeans(4, **settings).fit(kind(X), sample_weight=weight)
+
+    def total(labels):
+        found = 0.0
+        for k in np.unique(labels):
+            own, w = X[labels == k], weight[labels == k]
+            found += w @ ((own - np.average(own, axis=0, weights=w)) ** 2).sum(axis=1)
+        return found
+
+    assert total(model.labels_) == pytest.approx(model.objective_)
+    for i in range(40):
+        for k in range(4):
+            moved = model.labels_.copy()
+            moved[i] = k
+            assert len(np.unique(moved)) < 4 or total(moved) >= model.objective_ - 1e-9
+    plain = HGMeans(4, relocate=False, **settings).fit(kind(X), sample_weight=weight)
+    assert model.objective_ <= plain.objective_
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.4, 1.0])

@@ -273,8 +273,8 @@ def wander(
 ) -> Run:
     """The same for penalties whose steps may raise J: the best iterate, until a partition returns.
 
-    The rows are in memory; those that are not held are looked at again only where they may have
-    changed. The history is the lowest J so far.
+    Rows that are not held are looked at again only where they may have changed. The history is the
+    lowest J so far.
     """
     state = State.new(problem.rows)
     tally = problem.penalty.begin(problem, theta, assign(problem, theta, state), state)
@@ -289,7 +289,7 @@ def wander(
             best = state.labels.copy(), theta
         history.append(min([found, *history[-1:]]))
         stop = each_iteration()
-        partition = hashlib.blake2b(state.labels.tobytes()).digest()
+        partition = b"".join(problem.rows.sum(_digest, None, state.labels)[0])
         converged = partition in seen
         seen.add(partition)
         side = tally.side
@@ -297,6 +297,11 @@ def wander(
         previous, theta = theta, problem.penalty.update(tally._replace(side=side), theta)
         tally = _assign_again(problem, previous, theta, state, tally)
     return Run(best[0], best[1], history[-1], history, len(history), converged)
+
+
+def _digest(block: Block, _: None, labels: NDArray[np.int32]) -> tuple[list[bytes]]:
+    """What tells the labels of a block from others."""
+    return ([hashlib.blake2b(np.ascontiguousarray(labels), digest_size=16).digest()],)
 
 
 def rough_partition(

@@ -45,10 +45,10 @@ class COPKMeans(SizedModel):
         The number of clusters; by default the number of labelled classes.
     init : {"seeded", "k-means++", "random"}, array, or fitted model, default="seeded"
         Where to start. "seeded": the first time from the means of the largest groups of rows that
-        must-links and labels tie, and a row that is kept apart from all of them, then from the
-        means of the labelled classes; k-means++ for the remaining clusters. An array of shape
-        (n_clusters, n_features) gives centres, one of shape (n_samples,) cluster numbers (−1 is
-        unknown), and a fitted model its centres.
+        must-links and labels tie (of equally large ones those far from each other), and a row that
+        is kept apart from all of them, then from the means of the labelled classes; k-means++ for
+        the remaining clusters. An array of shape (n_clusters, n_features) gives centres, one of
+        shape (n_samples,) cluster numbers (−1 is unknown), and a fitted model its centres.
     n_init : int or "auto", default="auto"
         The number of starts, of which the best by J is kept; a start that is given is tried once.
         "auto": 10, and fewer above 10,000 rows, down to 3; there one if every cluster has a label.
@@ -177,7 +177,7 @@ class KeepAll(Penalty):
         self, problem: Problem, theta: Theta, tally: Tally, state: State, cost: Any
     ) -> tuple[int, Tally]:
         """Groups and rows to clusters that are better for them once the centres have followed."""
-        free, groups = near_ties(problem, tally, state, cost), self.groups
+        free, groups = near_ties(problem, theta, tally, state, cost), self.groups
         weight = np.asarray(groups.members @ self.data.weight)
         mass = sparse.csr_array(groups.members.multiply(self.data.weight))
         means = as_dense(mass @ self.data.data.data) / np.where(weight > 0, weight, 1.0)[:, None]

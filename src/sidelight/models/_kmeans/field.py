@@ -18,7 +18,7 @@ from sidelight.models._centers import as_dense, block_weight, costliest
 from sidelight.models._fitting import never
 from sidelight.models._kmeans.distortions import SquaredEuclidean
 from sidelight.models._kmeans.family import Given
-from sidelight.models._kmeans.metric import Pairs, learn
+from sidelight.models._kmeans.metric import Pairs, free_rows, learn
 from sidelight.models._kmeans.statements import given_pairs
 from sidelight.models._lloyd import Penalty, Problem, Run, Theta
 
@@ -113,9 +113,7 @@ def fit_field(
     """Assign, update centres, update column weights, until no label changes; J never rises."""
     said: Field = problem.penalty
     rows = problem.rows
-    labels, cost = rows.column(-1, np.int64), rows.column(0.0)
-    free = np.ones(rows.n_samples, dtype=bool)
-    free[said.held] = False
+    labels, cost, free = rows.column(-1, np.int64), rows.column(0.0), free_rows(rows, said.held)
     history: list[float] = []
     stop = converged = False
     while True:
@@ -136,7 +134,8 @@ def fit_field(
         theta = _updated(problem, theta, sums, labels)
         empty = np.flatnonzero(sums[0] <= 0)
         if len(empty):  # the centre of an empty cluster may be anywhere: where a row pays most
-            row, value = costliest(rows, np.where(free, cost, 0.0), len(empty))
+            cost[said.held] = 0.0
+            row, value = costliest(rows, cost, len(empty))
             at_rows = said.first(problem, as_dense(rows.take(row[value > smallest]))).centers
             theta.centers[empty[: len(at_rows)]] = at_rows
 

@@ -19,9 +19,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from sidelight._validation import Interval, Real, StrOptions
-from sidelight.blocks import Block, Blocks, CSRRows
+from sidelight.blocks import Block, Blocks, is_dask
 from sidelight.exceptions import DataError
 from sidelight.models._kmeans.distortions import (
     DISTORTIONS,
@@ -131,7 +132,6 @@ class HMRFKMeans(CenterModel):
     accepts = ("must", "cannot", "label", "not_label")
     weight_unit = "distortions of a pair"
     takes_sparse = False
-    on_dask = False
     repetition = "ignored"
     contradictions = "tolerated"
     scales = "An iteration takes n d K, and K per statement."
@@ -170,7 +170,7 @@ class HMRFKMeans(CenterModel):
         self.learn_metric = learn_metric
 
     def _penalty(self, given: Given) -> Field | Pairs:
-        if isinstance(given.rows.block(0).X, CSRRows):
+        if sparse.issparse(given.rows.take(np.array([0]))):
             raise DataError(
                 "X is a sparse matrix, and HMRFKMeans takes dense data only; give X.toarray(), or "
                 "use PCKMeans, which takes sparse data."
@@ -202,18 +202,21 @@ class HMRFKMeans(CenterModel):
         rows.sum(_predict_block, (self._distortion, self.distortion, theta), labels)
         return np.asarray(labels)
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: Any) -> Any:
         """The distortions of each row of X from the centres.
 
         Parameters
         ----------
-        X : array or data frame of shape (n_samples, n_features)
+        X : array, data frame or Dask array of shape (n_samples, n_features)
             New data.
 
         Returns
         -------
-        ndarray of shape (n_samples, n_clusters_)
+        ndarray of shape (n_samples, n_clusters_), or a Dask array
         """
+        if is_dask(X):
+            dtype = np.float32 if X.dtype == np.float32 else np.float64
+            return self._lazily("transform", X, dtype, by_cluster=True)
         rows = self._new_rows(X)
         out = np.empty((rows.n_samples, self.n_clusters_))
         theta = Theta(self._to_metric(self.cluster_centers_), self.column_weights_)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sidelight._kernels.hard_gaussian import assign_in_metric, densities, moments
 from sidelight._kernels.icm import icm_metric
 from sidelight._work import count_work
-from sidelight.blocks import Block
+from sidelight.blocks import Block, Blocks
 from sidelight.models._centers import Centers, as_dense, block_weight, costliest
 from sidelight.models._fitting import never
 from sidelight.models._kmeans.family import Given
@@ -37,9 +37,7 @@ def learn(
     """Assign, update centres, update the metric, until no label changes; J never rises."""
     said: Pairs = problem.penalty
     rows = problem.rows
-    labels = rows.column(-1, np.int32)
-    free = np.ones(rows.n_samples, dtype=bool)
-    free[said.held] = False
+    labels, free = rows.column(-1, np.int32), free_rows(rows, said.held)
     history: list[float] = []
     stop = converged = False
     while len(history) < max_iter and not (stop or converged):
@@ -62,11 +60,19 @@ def learn(
             rows.sum(
                 _assign_block, at, *columns, cost
             )  # the labels are those of this place already
-            row, value = costliest(rows, np.where(free, cost, 0.0), len(empty))
+            cost[said.held] = 0.0
+            row, value = costliest(rows, cost, len(empty))
             at_rows = as_dense(rows.take(row[value > smallest]))
             updated.centers[empty[: len(at_rows)]] = at_rows
         theta = updated
     return Run(labels, theta, found, history, len(history), converged)
+
+
+def free_rows(rows: Blocks, held: Ints) -> Any:
+    """A column that says which rows are not held."""
+    free = rows.column(True, np.bool_)
+    free[held] = False
+    return rows.frozen(free)
 
 
 class Place(NamedTuple):

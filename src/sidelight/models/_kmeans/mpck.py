@@ -22,9 +22,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from sidelight._validation import Interval, Real
-from sidelight.blocks import Block, Blocks, CSRRows
+from sidelight.blocks import Block, Blocks, is_dask
 from sidelight.exceptions import DataError
 from sidelight.models._kmeans.family import CenterModel, Given, Seeds
 from sidelight.models._kmeans.metric import Pairs, Place, learn, metric_costs, place
@@ -120,7 +121,6 @@ class MPCKMeans(CenterModel):
     accepts = ("must", "cannot", "label", "not_label")
     weight_unit = "squared distances in the learned metric"
     takes_sparse = False
-    on_dask = False
     repetition = "ignored"
     contradictions = "tolerated"
     scales = "An iteration takes n d K, and K per statement."
@@ -156,7 +156,7 @@ class MPCKMeans(CenterModel):
         self.per_cluster = per_cluster
 
     def _penalty(self, given: Given) -> Pairs:
-        if isinstance(given.rows.block(0).X, CSRRows):
+        if sparse.issparse(given.rows.take(np.array([0]))):
             raise DataError(
                 "X is a sparse matrix, and MPCKMeans takes dense data only; give X.toarray(), or "
                 "use PCKMeans, which takes sparse data and learns no metric."
@@ -177,18 +177,21 @@ class MPCKMeans(CenterModel):
         rows.sum(_predict_block, at, labels)
         return np.asarray(labels)
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: Any) -> Any:
         """The distances of each row of X to the centres, in the metric of each cluster.
 
         Parameters
         ----------
-        X : array or data frame of shape (n_samples, n_features)
+        X : array, data frame or Dask array of shape (n_samples, n_features)
             New data.
 
         Returns
         -------
-        ndarray of shape (n_samples, n_clusters_)
+        ndarray of shape (n_samples, n_clusters_), or a Dask array
         """
+        if is_dask(X):
+            dtype = np.float32 if X.dtype == np.float32 else np.float64
+            return self._lazily("transform", X, dtype, by_cluster=True)
         rows = self._new_rows(X)
         out = np.empty((rows.n_samples, self.n_clusters_))
         rows.sum(

@@ -18,8 +18,10 @@ Departures from the paper:
   once the centres have followed (relocation.py).
 - Prices in mean squared deviations, 0.3 by default: mean ARI over eight tables with n/3 pairs, all
   right or 15 % wrong, is .46/.45, .46/.44, .42/.38, .42/.35 and .41/.35 at 0.1, 0.3, 1, 3 and 10.
-- The first start is the paper's, from the largest groups; the others are k-means++. Clusters that
-  are left come by k-means++; init="perturbed" moves the mean of all rows a little, as in the paper.
+- The first start is the paper's, from the largest groups; the others are k-means++. Of equally
+  large groups those far from each other are taken: the first ones by row number may be of one
+  cluster, and took up to five times the iterations. Clusters that are left come by k-means++;
+  init="perturbed" moves the mean of all rows a little, as in the paper.
 """
 
 from typing import Any, ClassVar
@@ -61,11 +63,12 @@ class PCKMeans(SizedModel):
         statements costs 1, as in the paper.
     init : {"seeded", "perturbed", "k-means++", "random"}, array, or fitted model, default="seeded"
         Where to start. "seeded": the first time from the means of the largest groups of rows that
-        must-links and labels tie, and a row that is kept apart from all of them, then from the
-        means of the labelled classes; k-means++ for the remaining clusters. "perturbed": the same
-        groups, and the mean of all rows, moved a little at random, for the remaining clusters. An
-        array of shape (n_clusters, n_features) gives centres, one of shape (n_samples,) cluster
-        numbers (−1 is unknown), and a fitted model its centres.
+        must-links and labels tie (of equally large ones those far from each other), and a row that
+        is kept apart from all of them, then from the means of the labelled classes; k-means++ for
+        the remaining clusters. "perturbed": the same groups, and the mean of all rows, moved a
+        little at random, for the remaining clusters. An array of shape (n_clusters, n_features)
+        gives centres, one of shape (n_samples,) cluster numbers (−1 is unknown), and a fitted model
+        its centres.
     n_init : int or "auto", default="auto"
         The number of starts, of which the best by J is kept; a start that is given is tried once.
         "auto": 10, and fewer above 10,000 rows, down to 3; there one if every cluster has a label.

@@ -15,9 +15,9 @@ from scipy import sparse
 
 from sidelight._kernels.relocate import relocate
 from sidelight._work import count_work
-from sidelight.blocks import Block
-from sidelight.models._centers import block_weight
-from sidelight.models._lloyd import Problem, State, Tally, Theta, count
+from sidelight.blocks import Block, as_blocks
+from sidelight.models._centers import as_matrix, block_weight
+from sidelight.models._lloyd import Held, Penalty, Problem, State, Tally, Theta, count
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -30,6 +30,23 @@ FEW_ROWS = 5_000
 _MARGIN = 4.0
 
 
+class Relocation(Penalty):
+    """Rows pay nothing but their distance, and single ones still move where k-means has ended."""
+
+    finishes = True
+
+    def links(self, theta: Theta, rows: Ints, weight: Any) -> tuple[Ints, Ints, Floats]:
+        """No row is tied to another."""
+        nothing = np.empty(0, dtype=np.int64)
+        return nothing, nothing, np.empty(0)
+
+    def finish(
+        self, problem: Problem, theta: Theta, tally: Tally, state: State, cost: Any
+    ) -> tuple[int, Tally]:
+        """Rows to clusters that are better for them once the centres have followed."""
+        return relocated(problem, theta, tally, state, cost)
+
+
 def relocated(
     problem: Problem, theta: Theta, tally: Tally, state: State, cost: Any
 ) -> tuple[int, Tally]:
@@ -39,7 +56,7 @@ def relocated(
     Returns (rows moved, the tally after it).
     """
     penalty, n_clusters = problem.penalty, len(theta.centers)
-    free = near_ties(problem, tally, state, cost)
+    free = near_ties(problem, theta, tally, state, cost)
     rows = np.union1d(free, penalty.held)
     owner, partner, weight = penalty.links(theta, rows, problem.weight)
     # Partners that do not move, and a row that stands for each cluster: their labels stay.
@@ -61,29 +78,44 @@ def relocated(
     return n_moved, count(problem, state.labels, n_clusters)
 
 
-def near_ties(problem: Problem, tally: Tally, state: State, cost: Any) -> Ints:
+def near_ties(problem: Problem, theta: Theta, tally: Tally, state: State, cost: Any) -> Ints:
     """Rows that are not held, and for which another cluster may be the better one."""
-    found = problem.rows.sum(_near_ties, tally.counts, problem.weight, *state, cost)[0]
+    how = (tally.counts, theta.centers)
+    found = problem.rows.sum(_near_ties, how, problem.weight, *state, cost)[0]
     return np.concatenate(found).astype(np.int64)
 
 
 def _near_ties(
-    block: Block, counts: Floats, weight: Floats | None, labels: Any, slack: Floats, cost: Floats
+    block: Block,
+    how: tuple[Floats, Floats],
+    weight: Floats | None,
+    labels: Any,
+    slack: Floats,
+    cost: Floats,
 ) -> tuple[list[Ints]]:
     """Rows for which another cluster may be the better one; none that is alone in its cluster.
 
-    ``slack`` bounds how much farther off any other cluster is, labels included.
+    ``slack`` bounds how much farther off any other cluster is, labels included: the clusters
+    themselves are looked at only where the smallest of them would do at that distance.
     """
+    counts, centers = how
     w = block_weight(weight, block)
     own = counts[labels]
     free = np.isfinite(slack) & (w > 0) & (own > w)
     own, w = np.where(free, own, 1.0), np.where(free, w, 0.0)
-    here = np.sqrt(cost / np.where(w > 0, w, 1.0))
-    fewest = counts[counts > 0].min()
-    gains = (here + np.maximum(slack, 0.0)) ** 2 * fewest / (fewest + _MARGIN * w) < here**2 * (
-        1.0 + _MARGIN * w / (own - w)
-    )
-    return ([block.start + np.flatnonzero(free & gains)],)
+    here = cost / np.where(w > 0, w, 1.0)
+    limit = here * (1.0 + _MARGIN * w / (own - w))
+    filled = counts > 0
+    fewest = counts[filled].min()
+    least = (np.sqrt(here) + np.maximum(slack, 0.0)) ** 2 * fewest / (fewest + _MARGIN * w)
+    row = np.flatnonzero(free & (least < limit))
+    if not len(row):
+        return ([row],)
+    there = Held.of(as_blocks(as_matrix(block.X, centers.shape[1])), row).squared(centers)
+    there *= counts / (counts + _MARGIN * w[row, None])
+    there[:, ~filled] = np.inf
+    there[np.arange(len(row)), labels[row]] = np.inf
+    return ([block.start + row[there.min(axis=1) < limit[row]]],)
 
 
 def move_units(X: Any, weight: Floats, tally: Tally, graph: sparse.csr_array, labels: Ints) -> int:

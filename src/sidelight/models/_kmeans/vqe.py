@@ -34,7 +34,6 @@ class VectorQuantiser(CenterModel):
     """The base of CVQE and LCVQE: pairs, given or all that follow, whose violation costs."""
 
     accepts = ("must", "cannot", "label", "not_label")
-    on_dask = False
     repetition = "ignored"
     contradictions = "tolerated"
     _published: ClassVar[dict[str, Any]] = {"pairs": "closure", "init": "random", "n_init": 1}
