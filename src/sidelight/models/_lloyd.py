@@ -301,7 +301,7 @@ def wander(
 
 def _digest(block: Block, _: None, labels: NDArray[np.int32]) -> tuple[list[bytes]]:
     """What tells the labels of a block from others."""
-    return ([hashlib.blake2b(np.ascontiguousarray(labels), digest_size=16).digest()],)
+    return ([hashlib.blake2b(labels.tobytes(), digest_size=16).digest()],)
 
 
 def rough_partition(

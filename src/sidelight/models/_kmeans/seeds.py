@@ -50,7 +50,7 @@ def far_groups(given: Given) -> Seeds:
     seeds = _and_a_row_apart(given, _of_groups(tied, filled))
     if not seeds.n_centers:
         return seeds
-    sizes = np.bincount(seeds.center, seeds.weight)
+    sizes = np.bincount(seeds.center, seeds.weight).astype(np.float64)
     means = _means(given, seeds, np.arange(seeds.n_centers))
     chosen = _farthest_first(means, sizes, [int(sizes.argmax())], given.n_clusters)
     return _of_groups(seeds, np.sort(chosen))
