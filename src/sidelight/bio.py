@@ -123,7 +123,7 @@ def cluster(
 def add_statements(
     adata: "AnnData", side: SideInformation, *, pairs_key: str = "statements"
 ) -> None:
-    """Keep statements with the cells that they are about, after those that are there already.
+    """Store statements with the cells, after those that are stored already.
 
     ``uns[pairs_key]`` becomes a table with one statement in each line and the columns of files of
     statements: kind, i, j, class, weight, annotator, vocabulary. Cells go by their names, so the
@@ -175,7 +175,7 @@ def add_statements(
 
 
 def get_statements(adata: "AnnData", *, pairs_key: str = "statements") -> SideInformation:
-    """The statements about the cells that are there; those about other cells are left out.
+    """The stored statements about the present cells; others are left out.
 
     Parameters
     ----------

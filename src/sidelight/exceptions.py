@@ -60,7 +60,7 @@ class SidelightError(ValueError):
 
 
 class SideInformationError(SidelightError):
-    """A statement that cannot be taken: the message names the statements by the user's own ids.
+    """A statement that cannot be used; the message names it by the user's ids.
 
     Examples
     --------
@@ -106,7 +106,7 @@ class UnknownRowsError(SideInformationError):
 
 
 class SelfPairsError(SideInformationError):
-    """Pairs of a row and itself, which say nothing about others.
+    """Pairs of a row with itself.
 
     Examples
     --------
@@ -119,7 +119,7 @@ class SelfPairsError(SideInformationError):
 
 
 class UnknownNumberOfRowsError(SideInformationError):
-    """Statements do not tell how many rows the data has.
+    """The number of rows is not given and does not follow from the statements.
 
     Examples
     --------
@@ -132,7 +132,7 @@ class UnknownNumberOfRowsError(SideInformationError):
 
 
 class MissingNumberOfClustersError(SideInformationError):
-    """A model needs the number of clusters, and neither a number nor a label tells it.
+    """A model needs the number of clusters, and neither it nor labels are given.
 
     Examples
     --------
@@ -168,7 +168,7 @@ class UnsupportedStatementError(SidelightError):
 
 
 class DataError(SidelightError):
-    """The data matrix cannot be used as it is.
+    """The data matrix cannot be used.
 
     Examples
     --------
@@ -181,7 +181,7 @@ class DataError(SidelightError):
 
 
 class UnusableColumnsError(DataError):
-    """Columns of a table that cannot be used, or that it does not have; one error for all of them.
+    """Unusable or missing columns of a table; one error for all of them.
 
     ``problems`` maps what is wrong ("text", "missing", "infinite", "absent", …) to the columns.
 
@@ -235,7 +235,7 @@ class SavedModelError(SidelightError):
 
 
 class WorkersLostError(SidelightError):
-    """A Dask cluster cannot finish a fit: no worker is left or works, or a task ends them all.
+    """A Dask cluster cannot finish a fit: no worker is left or working, or a task kills them all.
 
     Examples
     --------
@@ -246,7 +246,7 @@ class WorkersLostError(SidelightError):
 
 
 class LostClassWarning(UserWarning):
-    """Classes that people gave labels of and that have no cluster after a fit.
+    """Labelled classes without a cluster after a fit.
 
     ``classes`` lists them, each with its vocabulary (None: the shared one). The message says why,
     and what to do.

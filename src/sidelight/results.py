@@ -1,4 +1,4 @@
-"""ClusterResult: what one fit found, what it says about the statements, and where it came from."""
+"""ClusterResult: partition, verdict on the statements, and provenance of one fit."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ _SHOWN = 12
 
 
 def data_key(X: Any) -> str | None:
-    """A short text by which a data matrix is known again: its shape and a hash of its first rows.
+    """A short key of a data matrix: its shape and a hash of its first rows.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ class Verdict:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClusterResult:
-    """What one fit found: a partition, how it came about, and which statements it breaks.
+    """Result of one fit: partition, names, broken statements and provenance.
 
     Models leave one in ``result_``. It holds no data matrix and no model, so it can be kept.
 
@@ -246,7 +246,7 @@ class ClusterResult:
 
     @property
     def advice(self) -> list[str]:
-        """What the model advises after this fit, in sentences; mostly nothing."""
+        """Advice of the model after this fit, in sentences; mostly none."""
         return list(self.provenance.get("advice", ()))
 
     @property

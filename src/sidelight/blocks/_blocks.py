@@ -65,7 +65,7 @@ class Block(NamedTuple):
 
 
 class RowEntries(NamedTuple):
-    """What is known about some rows alone, sorted by row: it travels to the block of its rows.
+    """Data about some rows, sorted by row and sent to the block of the row.
 
     Examples
     --------
@@ -187,7 +187,7 @@ class Blocks(ABC):
     def visit(
         self, numbers: Iterable[int], function: Callable[..., Any], parameters: Any, *columns: Any
     ) -> list[Any]:
-        """``function(block, parameters, *parts)`` of some blocks alone, in the given order."""
+        """``function(block, parameters, *parts)`` of some blocks, in the given order."""
 
         def one(block: Block) -> Any:
             parts = (part_of(column, block.start, block.stop) for column in columns)
@@ -200,11 +200,11 @@ class Blocks(ABC):
         return np.full(self.n_samples, fill, dtype=dtype)
 
     def given(self, values: NDArray[Any]) -> Any:
-        """A column of values that are known already; functions read it and never write."""
+        """A column of given values, which functions only read."""
         return values
 
     def frozen(self, column: Any) -> Any:
-        """A column for functions that read it and do not write."""
+        """A column that functions only read."""
         return column
 
     def relabelled(self, labels: Any, number: NDArray[Any]) -> Any:
@@ -332,7 +332,7 @@ def as_blocks(X: Any) -> Blocks:
 
 
 def is_dask(X: Any) -> bool:
-    """Whether X is a collection of Dask; told by its type, so that Dask need not be there.
+    """Whether X is a Dask collection; works without Dask.
 
     Examples
     --------

@@ -208,14 +208,14 @@ class Cluster:
         return list(self.wait(self._begin(self._client.gather(futures, asynchronous=True))))
 
     def mailbox(self) -> _Mailbox:
-        """Where tasks send what they tell by a `Sender`."""
+        """Mailbox for the messages of tasks with a `Sender`."""
         with _mailboxes_lock:
             if self._client not in _mailboxes:
                 _mailboxes[self._client] = _Mailbox(self._client)
             return _mailboxes[self._client]
 
     def hear(self, futures: list[Any], told: Told) -> list[Any] | None:
-        """What tasks have told, in the order of their numbers, or None if some are done without.
+        """The messages of tasks, in the order of their numbers, or None if some are missing.
 
         A task tells before it is done, by the same way, so that nothing is still to come then. And
         when all have told, nobody waits for the message that they are done, five milliseconds.
@@ -256,7 +256,7 @@ class Cluster:
         return self.wait(self._begin(sending), dask_gives_up=True)[0]
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """The result of a function that waits for the cluster without an end of its own."""
+        """The result of a function that waits for the cluster without a time limit."""
         pending: Future[Any] = Future()
         pending.set_running_or_notify_cancel()  # it cannot be cancelled
 

@@ -1,4 +1,4 @@
-"""Data to try things on: the papers' data sets by name, and generators with a known truth."""
+"""Data sets of the papers by name, and generators with a known truth."""
 
 from sidelight.datasets._generators import (
     Documents,

@@ -1,4 +1,4 @@
-"""What the data suggests: nearest neighbours, their graphs as symmetric CSR, and eigenvectors."""
+"""Nearest neighbours, their graphs as symmetric CSR matrices, and eigenvectors."""
 
 from sidelight.graph._graph import (
     check_graph,

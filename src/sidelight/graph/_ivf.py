@@ -79,7 +79,7 @@ def ivf_candidates(
 
 
 def nearby_order(X: NDArray[Any], *, seed: int) -> Ints:
-    """An order in which rows that are near each other mostly stand near each other.
+    """An order of the rows in which near rows are mostly close to each other.
 
     By some hundred cells around faiss' centres, and cells in the order of a tree of their centres.
 

@@ -1,4 +1,4 @@
-"""How good a partition is: against a truth, and against what people said."""
+"""Scores of partitions against a truth and against statements."""
 
 from sidelight.metrics._mixture import centroid_index, mixture_divergence
 from sidelight.metrics._partition import (

@@ -31,7 +31,7 @@ DEFAULT_METRICS: Mapping[str, Metric] = {
 
 
 class Scores(NamedTuple):
-    """Scores by name, on two sets of rows; ``print`` shows both and says which is which.
+    """Scores by name, on all rows and on rows without statements.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def score(
     metrics: Mapping[str, Metric] | None = None,
     unknown: Any = -1,
 ) -> Scores:
-    """Score a partition on all rows, and on the rows that no statement touches.
+    """Score a partition on all rows, and on rows without statements.
 
     A score that includes rows whose labels were given flatters: part of it was told, not found.
     Papers mostly print that one, so both are here.

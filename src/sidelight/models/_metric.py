@@ -40,7 +40,7 @@ Ints = NDArray[np.int64]
 
 
 class StatementMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """A linear map of X in which rows that people put together are near each other.
+    """Linear map of X in which rows that belong together are near each other.
 
     Statements that tie rows (labels, must-links) show along which directions rows of one class
     differ; these directions shrink. Put it before any model that works on distances.

@@ -34,7 +34,7 @@ HOMES = _homes()
 
 
 class Tags(NamedTuple):
-    """What a model says about itself, as data. `SideClusterer` declares each as a class attribute.
+    """Traits of a model. `SideClusterer` declares each as a class attribute.
 
     Attributes
     ----------

@@ -171,7 +171,7 @@ class Asker:
         annotator: str | None = None,
         seconds: float | None = None,
     ) -> "Asker":
-        """A new asker that knows one answer more.
+        """A new asker with one more answer.
 
         Parameters
         ----------
@@ -340,7 +340,7 @@ class Asker:
 
     @cached_property
     def stopping(self) -> Stopping:
-        """What the next ten questions are worth, and the accuracy by the audit."""
+        """The value of the next ten questions, and the quality by audit answers."""
         pairs = self.n_samples * (self.n_samples - 1) / 2
         some = [q.value for q in self.ask(10) if not q.audit]
         worth = float(np.mean(some) * 10) if some else 0.0
@@ -390,7 +390,7 @@ class Asker:
 
     @classmethod
     def from_json(cls, text: str, data: Any, *, side: SideInformation | None = None) -> "Asker":
-        """The asker that wrote a log, by a replay: equal to it in every bit.
+        """Replay a log: the asker that wrote it, equal in every bit.
 
         Parameters
         ----------

@@ -32,7 +32,7 @@ from sidelight.side import SideInformation
 
 
 class SequentialAsker(ABC):
-    """A strategy that asks one pair at a time and takes every answer for the truth.
+    """A strategy that asks one pair at a time and takes every answer as the truth.
 
     Examples
     --------
@@ -104,7 +104,7 @@ class SequentialAsker(ABC):
         annotator: str | None = None,
         seconds: float | None = None,
     ) -> Self:
-        """A new asker that knows one answer more.
+        """A new asker with one more answer.
 
         Parameters
         ----------
@@ -160,7 +160,7 @@ class SequentialAsker(ABC):
 
     @property
     def undecided(self) -> NDArray[np.bool_]:
-        """No row: these strategies know no doubt."""
+        """No row: these strategies have no uncertainty."""
         return np.zeros(self.n_samples, dtype=bool)
 
     @property

@@ -1,4 +1,4 @@
-"""How results look: a summary as plain data, pictures, and one HTML page."""
+"""Reports: a summary as plain data, pictures, and one HTML page."""
 
 from sidelight.report._charts import plot_annotators, plot_confusion, plot_history, plot_profiles
 from sidelight.report._colours import align_clusters

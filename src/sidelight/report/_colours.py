@@ -33,7 +33,7 @@ def colours_of(sizes: ArrayLike) -> NDArray[np.int64]:
 
 
 def align_clusters(labels: ArrayLike, reference: ArrayLike) -> NDArray[np.int64]:
-    """Number the clusters of one partition like those of another that they share most rows with.
+    """Renumber the clusters of a partition to match another one, by shared rows.
 
     Parameters
     ----------

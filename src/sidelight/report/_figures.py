@@ -87,7 +87,7 @@ def _map(X: NDArray[np.float64], method: str) -> NDArray[np.float64]:
 
 
 def check_pictures(method: str = "pca") -> None:
-    """Refuse a plane that cannot be made, before the work and not after it.
+    """Refuse a picture that cannot be made, before the work begins.
 
     Parameters
     ----------

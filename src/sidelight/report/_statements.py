@@ -14,7 +14,7 @@ NOT_TOLD = "(not told)"
 def summarize_side(
     side: SideInformation, *, clusters: int | None = None, limit: int = 10
 ) -> dict[str, Any]:
-    """What a set of statements says and where it contradicts itself, as plain data.
+    """Counts, groups and contradictions of statements, as plain data.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ PROBABLY_WRONG = 0.5
 
 
 class Evidence(NamedTuple):
-    """What a report may be given beside the result itself; all of it may be missing.
+    """Optional contents of a report, besides the result.
 
     ``probabilities`` has a row per row and a column per cluster; where it is missing, the result's
     own membership is asked, if X is what the model saw. ``confidence`` is, for each row, how

@@ -68,7 +68,7 @@ class Calibration(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """Held-out statements as probabilities see them.
+    """Held-out statements with their probabilities.
 
     label_p (m, K): probabilities of the labelled rows; label_column: the cluster that carries the
     class (-1: none does), label_cluster: the cluster that the row is in, -1 if it has no name.

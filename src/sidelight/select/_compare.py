@@ -73,7 +73,7 @@ class Compared(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """Models beside each other by statements held back; `compare` makes one.
+    """Models compared by held-out statements; made by `compare`.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def compare(
     asked: Any = None,
     audit: Any = None,
 ) -> Comparison:
-    """Set models beside each other by statements held back, and choose one.
+    """Compare models by held-out statements, and choose one.
 
     Every model is fitted without the statements of each fold (`SideKFold`) and judged by these:
     the mean of two F-scores over pairs of rows, with must and with cannot as the positive answer.
@@ -595,7 +595,7 @@ def _reason(chosen: Entry, behind: dict[int, float], n_judged: int) -> str:
 def held_out_number(
     model: Any, X: Any, y: Any = None, *, side: SideInformation | None = None
 ) -> tuple[int, str]:
-    """The number of clusters with which a model does best by statements held back.
+    """The number of clusters with the best score on held-out statements.
 
     Parameters
     ----------

@@ -72,7 +72,7 @@ def cross_validate_statements(
     audit: Any = None,
     accuracy: Any = None,
 ) -> HeldOut:
-    """Hold back statements fold by fold, fit without them, and see which are right.
+    """Hold out statements fold by fold, fit without them, and count those that are right.
 
     Every fit sees all rows of X: only statements are held back. Folds are those of `SideKFold`.
 

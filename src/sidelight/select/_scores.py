@@ -1,4 +1,4 @@
-"""How well a partition does by statements that it has not seen."""
+"""Scores of a partition by held-out statements."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -40,7 +40,7 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True)
 class StatementScores:
-    """How well a partition does by statements that it has not seen.
+    """Scores of a partition by held-out statements.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def statement_scores(
     accuracy: Any = None,
     known: SideInformation | None = None,
 ) -> StatementScores:
-    """Judge a partition by statements that it has not seen.
+    """Score a partition by held-out statements.
 
     `sidelight.metrics.statement_scores` counts the statements of a fit that are kept; this one
     is for statements that the fit was not given.

@@ -24,7 +24,7 @@ MUST_KEPT, MUST_BROKEN, CANNOT_BROKEN, CANNOT_KEPT = range(4)
 
 
 class Agreement(NamedTuple):
-    """Weights of pairs by what was said of them and what a partition does to them.
+    """Weights of must- and cannot-links that a partition keeps and breaks.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Agreement(NamedTuple):
 
     @classmethod
     def joined(cls, several: "list[Agreement]") -> "Agreement":
-        """All of them as one, such as those of several folds."""
+        """Join several, such as those of the folds."""
         return cls(
             np.sum([one.total for one in several], axis=0),
             np.concatenate([one.i for one in several]),
@@ -107,7 +107,7 @@ class Agreement(NamedTuple):
         return self.parts @ _mean_f(self.total)[1]
 
     def standard_error(self) -> float:
-        """Of the score, where pairs that share a row depend on each other: see `dyadic_error`."""
+        """Standard error of the score; pairs that share a row are dependent: see `dyadic_error`."""
         implied = float(self.squares @ _mean_f(self.total)[1] ** 2)
         return dyadic_error(self.moves(), self.i, self.j, implied=implied)
 

@@ -191,7 +191,7 @@ class Closure:
     __hash__ = None  # type: ignore[assignment]
 
     def to_side(self) -> "SideInformation":
-        """As few statements as say the same: a star of must-links per group, a cannot per pair.
+        """Few equivalent statements: a star of must-links per group, one cannot per pair of groups.
 
         Returns
         -------

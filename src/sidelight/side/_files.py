@@ -85,7 +85,7 @@ _PIECE = 50_000
 
 
 def read(path: str | os.PathLike[str], **how: Any) -> "SideInformation":
-    """Read side information from a file; what is left out of it is a warning.
+    """Read side information from a file; warn about everything that is left out.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ def write(
     overwrite: bool = False,
     keep_formulas: bool = False,
 ) -> None:
-    """Write side information to a file, whole or not at all.
+    """Write side information to a file, completely or not at all.
 
     CSV, TSV, JSON lines and Parquet give back exactly what was written. JSON lines and Parquet
     carry the number of rows and their ids; CSV is a plain table for any spreadsheet, and `read` has
@@ -278,7 +278,7 @@ optional
 
 
 def held_by(path: str | os.PathLike[str], format: str | None = None) -> list[str] | None:
-    """The kinds of statement that a file to be written can hold; None where it holds all.
+    """The kinds of statement that a file format can hold; None if it holds all.
 
     Parameters
     ----------

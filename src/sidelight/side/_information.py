@@ -114,7 +114,7 @@ class SideInformation:
         classes: Any = None,
         self_pairs: SelfPairs = "raise",
     ) -> "SideInformation":
-        """Build from columns, one entry per statement; every other way in goes through here.
+        """Build from columns, one entry per statement.
 
         Parameters
         ----------
@@ -367,7 +367,7 @@ class SideInformation:
 
     @classmethod
     def empty(cls, n_samples: int, *, index: Any = None) -> "SideInformation":
-        """Nothing is known about ``n_samples`` rows."""
+        """No statements about ``n_samples`` rows."""
         return cls.from_columns(
             np.empty(0, dtype=np.int8),
             np.empty(0, dtype=np.int64),
@@ -491,7 +491,7 @@ class SideInformation:
 
     @cached_property
     def canonical(self) -> Statements:
-        """The statements that bind, sorted, so that their order does not change a bit of a sum.
+        """The binding statements, sorted, so that sums do not depend on their order.
 
         By kind, rows, class, weight, annotator and vocabulary; what is repeated is there as often.
 
@@ -505,7 +505,7 @@ class SideInformation:
 
     @cached_property
     def once(self) -> Statements:
-        """The statements that bind, each once with its largest weight, whoever said it; sorted.
+        """The binding statements, each once with its largest weight, from any annotator; sorted.
 
         For models in which repetition does not add up. Pairs of a row with itself are left out.
         """
@@ -526,7 +526,7 @@ class SideInformation:
 
     @cached_property
     def annotated_rows(self) -> Ints:
-        """The rows that a binding statement names, ascending."""
+        """The rows with a binding statement, ascending."""
         rows = self.canonical.rows
         rows.flags.writeable = False
         return rows
@@ -541,7 +541,7 @@ class SideInformation:
 
     @cached_property
     def leading_labels(self) -> Ints:
-        """As `labels`, of the leading vocabulary only: with several vocabularies no error."""
+        """`labels` of the leading vocabulary; no error with several vocabularies."""
         said = self._binding(LABEL)
         said = said.take(said.vocabulary == self.leading_vocabulary)
         labels = heaviest_class(said.i, said.class_code, said.weight, self.n_samples)
@@ -559,7 +559,7 @@ class SideInformation:
     # What follows
 
     def closure(self) -> "_closure.Closure":
-        """What follows from the statements: see `sidelight.side.Closure`."""
+        """Everything that the statements imply: see `sidelight.side.Closure`."""
         return self._closure
 
     def conflicts(self, limit: int = 100) -> "_conflicts.Conflicts":
@@ -677,7 +677,7 @@ class SideInformation:
         return self._with(renumbered.take(keep), n_samples=len(chosen), index=index)
 
     def condensed(self) -> "tuple[Ints, SideInformation]":
-        """The rows that statements name, ascending, and the same statements about these only.
+        """The annotated rows, ascending, and the statements renumbered to them.
 
         In size it goes by the statements, however many rows there are.
 
@@ -758,7 +758,7 @@ class SideInformation:
         return _restore, (table, self.n_samples, self.index)
 
     def describe(self, statement: int, *, start: int | None = None) -> str:
-        """One statement in words, with the user's own ids; a pair is told from row ``start``.
+        """One statement in words, with the user's ids; a pair begins with row ``start``.
 
         Examples
         --------

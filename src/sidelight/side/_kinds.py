@@ -64,7 +64,7 @@ SIGN = np.array([kind.sign for kind in TABLE], dtype=np.int8)
 
 
 def usable_kinds(accepts: Iterable[str]) -> list[str]:
-    """The kinds that can be handed to a model: those it accepts, and those that bind nothing.
+    """The kinds that a model can be given: those it accepts, and those without effect.
 
     Parameters
     ----------

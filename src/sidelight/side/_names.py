@@ -25,7 +25,7 @@ def is_missing(value: object) -> bool:
 
 
 def brief(text: str) -> str:
-    """A value for an error message, cut short where it is long.
+    """A value for an error message, shortened if it is long.
 
     Examples
     --------

@@ -58,7 +58,7 @@ def sample_pairs(
     rounding: Rounding = "round",
     random_state: RandomState = None,
 ) -> SideInformation:
-    """Draw must and cannot pairs from a truth, right or wrong.
+    """Draw must- and cannot-links from known classes, with a share of wrong ones.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def sample_labels(
     rounding: Rounding = "round",
     random_state: RandomState = None,
 ) -> SideInformation:
-    """Draw labels, and labels that a row does not have, from a truth, right or wrong.
+    """Draw labels and negative labels from known classes, with a share of wrong ones.
 
     Parameters
     ----------

@@ -202,7 +202,7 @@ def build(
 
 
 class Reading(NamedTuple):
-    r"""What a file says: the statements, its other columns, and notes about what was left out.
+    r"""Contents of a file: statements, other columns, and notes about what was left out.
 
     ``extra`` has the columns that are not ours, an entry per statement.
 

@@ -12,7 +12,7 @@ _SHORT = 4  # letters of the longer name, below which one letter is another name
 
 
 def nearest(name: Any, known: Sequence[Any], *, limit: int = 3) -> list[str]:
-    """The known names that are most like one that is not known, the most alike first.
+    """The known names most similar to an unknown one, the most similar first.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def nearest(name: Any, known: Sequence[Any], *, limit: int = 3) -> list[str]:
 
 
 def alike(names: Iterable[Any]) -> list[tuple[Any, ...]]:
-    """Names that are probably one: they differ by case, blanks, or a single letter.
+    """Groups of similar names: they differ by case, blanks, or a single letter.
 
     A digit is no letter: class1 and class2 are two names, and so are short ones such as cat and
     car.

@@ -18,7 +18,7 @@ Ints = NDArray[np.int64]
 
 
 class Statements(NamedTuple):
-    """What people said, one entry per statement; all columns are read-only arrays.
+    """Columns of statements, one entry per statement; all are read-only arrays.
 
     Pairs have ``i <= j`` and no class, labels have a class and ``j == -1``. A code of −1 stands
     for "not told": no annotator, or the vocabulary that everybody shares.
@@ -41,7 +41,7 @@ class Statements(NamedTuple):
 
     @property
     def columns(self) -> tuple[NDArray[Any], ...]:
-        """The columns, for what treats them all alike."""
+        """All columns as a tuple."""
         return tuple(self)
 
     def take(self, rows: NDArray[Any]) -> "Statements":
@@ -79,12 +79,12 @@ class Statements(NamedTuple):
 
     @property
     def signed_weight(self) -> NDArray[np.float64]:
-        """The weight, below zero for what keeps apart."""
+        """The weight, negative for cannot and not_label."""
         return self.sign * self.weight
 
     @property
     def binding(self) -> NDArray[np.bool_]:
-        """Whether a statement binds anything: not if it is unsure, not if it weighs nothing."""
+        """Whether a statement has an effect: not if it is unsure or has weight 0."""
         return (self.sign != 0) & (self.weight > 0)
 
 

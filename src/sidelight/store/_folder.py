@@ -74,7 +74,7 @@ class Folder:
         return array
 
     def path(self, name: str) -> Path:
-        """Where a file lies; a name that `put` did not give is refused."""
+        """Path of a file; a name that `put` did not return is refused."""
         path = self._checked(name)
         if not path.exists():
             raise SidelightError(f"{name}: the project's folder has no such file.")

@@ -219,7 +219,7 @@ def corrected(said: Said, by: Corrections) -> Said:
 
 
 def replay(events: Iterable[Event]) -> list[Said]:
-    """All statements of a log, with what retractions and renames say of them.
+    """All statements of a log, after retractions and renames.
 
     Parameters
     ----------

@@ -360,7 +360,7 @@ class Store:
         return list({e.body["name"]: {"event": e.id, **e.body} for e in kept}.values())
 
     def rebuild(self, project: int) -> None:
-        """Make the table of statements anew from the log."""
+        """Rebuild the table of statements from the log."""
         with self._engine.begin() as c:
             rows = c.execute(
                 sa.select(t.event).where(t.event.c.project == project).order_by(t.event.c.id)

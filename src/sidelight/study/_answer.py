@@ -36,7 +36,7 @@ _MAX_CELLS = 20_000
 
 
 class Cluster(NamedTuple):
-    """One cluster of an answer: its number, its name, how many rows it has, and their share.
+    """One cluster of an answer: number, name, number and share of rows.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Cluster(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Answer:
-    """What a study found: clusters with names, what became of the statements, and notes.
+    """Result of a study: named clusters, kept and broken statements, and notes.
 
     `fit` makes one.
 
@@ -127,7 +127,7 @@ class Answer:
 
     @property
     def verdict(self) -> "Verdict":
-        """What the fit says about every statement: kept or broken, and how probably wrong."""
+        """For every statement: kept or broken, and the probability that it is wrong."""
         return self.result.verdict
 
     @property
@@ -191,7 +191,7 @@ class Answer:
 
     @property
     def confidence(self) -> NDArray[np.float64] | None:
-        """For each row how probably the name of its cluster is right.
+        """For each row the probability that the name of its cluster is right.
 
         Calibrated on statements that were held back; None where there are too few, or where the
         model has no probabilities. NaN in clusters that no label names.

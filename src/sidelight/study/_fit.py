@@ -206,7 +206,7 @@ def compare(
     reading: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> "Comparison":
-    """Set models beside each other on a table, by statements that are held back.
+    """Compare models on a table by held-out statements.
 
     Parameters
     ----------

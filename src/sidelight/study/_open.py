@@ -26,7 +26,7 @@ class Nobody:
 
 
 class Opened(NamedTuple):
-    """A table that was read: itself, ids of its rows, its matrix, and what is known about them.
+    """A table that was read, with its row ids, its matrix and the statements.
 
     Examples
     --------

@@ -62,7 +62,7 @@ def save(thing: Any, path: str | PathLike[str], *, overwrite: bool = False) -> N
 
 
 def load(path: str | PathLike[str]) -> Any:
-    """What `save` put into a file. Nothing in the file is executed.
+    """Load a file of `save`. No code in the file is executed.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def load(path: str | PathLike[str]) -> Any:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Saved:
-    """A fitted model together with the way from a table to its matrix, for rows to come.
+    """A fitted model with its preparation, for new rows.
 
     `load` gives one for an answer that was saved.
 
@@ -132,7 +132,7 @@ class Saved:
 
     @classmethod
     def of(cls, answer: Answer) -> "Saved":
-        """What rows to come need of an answer."""
+        """The part of an answer that new rows need."""
         held = answer.held_out
         return cls(
             answer.model,
@@ -235,7 +235,7 @@ class Saved:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Prediction:
-    """The clusters of new rows, beside their table.
+    """The clusters of new rows, with their table.
 
     `Saved.predict` makes one.
 

@@ -274,7 +274,7 @@ class Table:
 
 
 def check_output(path: Path, data: Path) -> None:
-    """Refuse a file that no table can be written to, before the work and not after it.
+    """Refuse a file that cannot be written, before the work begins.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Our contract as functions: any estimator, also a third party's, can be put through them.
+"""Checks of our contract for any estimator, also those of third parties.
 
 Each check takes an unfitted estimator that clusters into three clusters, and raises an
 AssertionError that says what is wrong. They read what the model says about itself, its tags (see

@@ -55,7 +55,7 @@ def checks() -> list[Callable[[Any], None]]:
 
 
 def check_attributes(estimator: Any) -> None:
-    """What every model leaves after ``fit``, and that the pieces agree.
+    """The attributes after ``fit`` exist and agree with each other.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def check_attributes(estimator: Any) -> None:
 
 
 def check_no_side_information(estimator: Any) -> None:
-    """Nothing said is nothing changed: None, an empty table and unknown labels are the same.
+    """None, an empty table and unknown labels give the plain algorithm.
 
     Examples
     --------
@@ -212,7 +212,7 @@ def check_history(estimator: Any) -> None:
 
 
 def check_tags(estimator: Any) -> None:
-    """What a model says about itself is true: the tags that no other check looks at.
+    """The tags of a model are true: those that no other check covers.
 
     Examples
     --------

@@ -70,7 +70,7 @@ class Case(NamedTuple):
 
 @dataclass
 class FuzzReport:
-    """How a run went.
+    """Report of a run of `fuzz`.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ def fuzz(
     seconds: float | None = None,
     first: int = 0,
 ) -> FuzzReport:
-    """Fit an estimator to hostile data again and again, and hold it to our contract.
+    """Fit an estimator to hostile data and statements, and check our contract.
 
     Few rows, one column, duplicates, ties, constant columns, huge and tiny numbers, float32 and
     sparse matrices; statements of all kinds that contradict each other, with odd names, extreme

@@ -1,4 +1,4 @@
-"""The workbench: people answer, the clustering follows, nothing is lost (extra ``workbench``)."""
+"""The workbench: people answer questions and the clusters follow (extra ``workbench``)."""
 
 from sidelight.web._app import create_app
 from sidelight.web._client import Client

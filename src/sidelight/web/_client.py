@@ -41,7 +41,7 @@ class Client:
         self._http.close()
 
     def get(self, path: str, **query: Any) -> Any:
-        """What an address of the API gives, such as ``projects``."""
+        """The response of an address of the API, such as ``projects``."""
         return self._checked(self._http.get(f"/api/{path}", params=query))
 
     def post(self, path: str, body: Any = None) -> Any:
@@ -76,7 +76,7 @@ class Client:
     def answer_all(
         self, project: int, decide: Callable[[dict[str, Any]], Any], *, n: int, at_once: int = 5
     ) -> Iterator[dict[str, Any]]:
-        """Answer n questions by a function: a machine is an annotator like any other.
+        """Answer n questions by a function.
 
         Yields each question with the value that was answered. ``decide`` returns None for "can't
         tell".

@@ -21,7 +21,7 @@ Posterior = tuple[Any, ...]  # arrays, one entry per component along the first a
 
 
 class Emission(ABC):
-    """What rows look like in one component of a `BayesianMixture`; subclass it to write another.
+    """Distribution of rows in a component of a `BayesianMixture`; subclass it to write your own.
 
     T components, blocks of n rows. Memberships and densities lie component by component, in arrays
     of shape (T, n). An instance belongs to one fit, never changes, and has to pickle.
