@@ -41,7 +41,7 @@ def refuse_existing(
     if target.is_dir():
         raise error(f"{path} is a folder; give the name of a file.")
     if not target.parent.is_dir():
-        raise error(f"{path} would lie in a folder that is not there; make {target.parent} first.")
+        raise error(f"{path} is in a folder that does not exist; create {target.parent} first.")
     if target.exists() and not overwrite:
         raise error(
             f"{path} exists already; give another name, or overwrite=True "

@@ -244,7 +244,7 @@ def _names_of(adata: Any) -> NDArray[Any]:
         twice = adata.obs_names[adata.obs_names.duplicated()].unique()
         raise DataError(
             f"some names in adata.obs_names belong to more than one cell: {_listed(twice)}. "
-            "adata.obs_names_make_unique() mends that."
+            "Call adata.obs_names_make_unique()."
         )
     return np.asarray(adata.obs_names, dtype=str)
 

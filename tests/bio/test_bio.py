@@ -272,7 +272,7 @@ def test_names_that_are_not_cells_are_refused_when_they_are_told(cells):
 
 def test_names_that_stand_for_two_cells_are_refused(cells):
     cells.obs_names = ["x", "x", *cells.obs_names[2:]]
-    with pytest.raises(DataError, match=r"'x'. adata.obs_names_make_unique\(\)"):
+    with pytest.raises(DataError, match=r"'x'. Call adata.obs_names_make_unique\(\)"):
         bio.cluster(cells, labels_key="known")
 
 

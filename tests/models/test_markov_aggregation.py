@@ -486,8 +486,8 @@ BAD_MATRICES = [
     ("similarity", [[1.0, 0.5], [0.1, 1.0]], "not symmetric"),
     ("similarity", [[1.0, -0.5], [-0.5, 1.0]], r"-0.5 at \(0, 1\)"),
     ("transition", [[0.5, 0.5], [-1.0, 2.0]], r"-1.0 at \(1, 0\)"),
-    ("transition", [[0.5, 0.5], [0.0, 0.0]], "nothing leads on from state 1"),
-    ("similarity", [[1.0, 0.0], [0.0, 0.0]], "nothing leads on from state 1"),
+    ("transition", [[0.5, 0.5], [0.0, 0.0]], "state 1 has no transition"),
+    ("similarity", [[1.0, 0.0], [0.0, 0.0]], "state 1 has no transition"),
 ]
 
 
@@ -504,7 +504,7 @@ def test_new_rows_that_lead_nowhere_or_below_zero_are_errors():
     for as_given in (np.array, sparse.csr_array):
         with pytest.raises(DataError, match=r"-1.0 at \(0, 3\)"):
             model.predict(as_given(np.ones((2, 8)) - 2.0 * (np.arange(16).reshape(2, 8) == 3)))
-    with pytest.raises(DataError, match="nothing leads on from row 1"):
+    with pytest.raises(DataError, match="row 1 of X has no transition"):
         model.predict(np.vstack([np.ones(8), np.zeros(8)]))
 
 

@@ -280,7 +280,7 @@ def test_annotators_kinds_and_vocabularies_can_be_chosen():
     assert side.only(annotator=[None]).n_statements == 2
     assert side.only(kind=["must", "cannot"]) == ann
     assert side.only(kind="label", annotator="ann").n_statements == 0
-    with pytest.raises(SideInformationError, match="there is: 'ann'"):
+    with pytest.raises(SideInformationError, match="known: 'ann'"):
         side.only(annotator="bob")
     with pytest.raises(SideInformationError, match="'mst'"):
         side.only(kind="mst")

@@ -300,7 +300,7 @@ class Cluster:
                 ) from error
             except KilledWorker as error:
                 raise WorkersLostError(
-                    f"the same task ended several workers, probably for want of memory: {error}. "
+                    f"the same task ended several workers, probably for lack of memory: {error}. "
                     "Give smaller chunks, X.rechunk({0: rows}), or workers with more memory."
                 ) from error
 

@@ -99,7 +99,7 @@ def ask(
         refuse_missing(path, SidelightError)
     if side.resolve() in (path.resolve() for path in (data, *(known or ()))):
         raise SidelightError(
-            f"--side {side} is read as something else too; give a file of its own."
+            f"--side {side} is used by another option too; give another file."
         )
     if annotator is not None and not annotator.strip():
         raise SidelightError("--annotator is empty; give a name, or leave it out.")

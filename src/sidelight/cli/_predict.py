@@ -59,7 +59,7 @@ def predict(
     saved = load(model)
     if not isinstance(saved, Saved):
         raise SidelightError(
-            f"{model} holds a model without the way from a table to its numbers; save it by "
+            f"{model} holds a model without its preparation; save it by "
             "'sidelight fit --save', or use it in Python: sidelight.load."
         )
     found = saved.predict(data, id=id, reading=reading(sep, decimal, sheet))

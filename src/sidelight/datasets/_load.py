@@ -196,7 +196,7 @@ def _read(path: Path) -> Arrays:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             parts = {key: archive[key] for key in archive.files}
     except _UNREADABLE as error:
-        raise DataError(f"{path} is no .npz file of plain arrays ({error}).") from error
+        raise DataError(f"{path} is not an .npz file of plain arrays ({error}).") from error
     dense, sparse = "X" in parts, all(key in parts for key in _SPARSE)
     named = "y" in parts and "class_names" in parts and "feature_names" in parts
     if not named or not (dense or sparse):

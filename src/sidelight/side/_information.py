@@ -880,7 +880,7 @@ def _codes_of(wanted: Any, names: tuple[Name, ...], *, strict: bool) -> list[int
     if unknown:
         allowed = ", ".join(map(repr, names)) or "none"
         raise SideInformationError(
-            f"{', '.join(map(repr, unknown))}: nothing of that name here; there is: {allowed}."
+            f"{', '.join(map(repr, unknown))}: unknown; known: {allowed}."
         )
     if strict and any(map(is_missing, chosen)):
         raise SideInformationError(f"every statement has a kind: {', '.join(KINDS)}.")

@@ -230,7 +230,7 @@ class Saved:
                 str(parts["sidelight"]),
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise SavedModelError(f"{path} is damaged, or made up: {error}") from None
+            raise SavedModelError(f"{path} is damaged or not a saved model: {error}") from None
 
 
 @dataclass(frozen=True, eq=False, repr=False)

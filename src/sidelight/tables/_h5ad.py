@@ -134,7 +134,7 @@ def _representation(path: Path, adata: Any, key: str) -> tuple[list[str], NDArra
         return numbered(X.shape[1], key), X
     if key != "X":
         raise DataError(
-            f"{path} has no representation {key!r} in obsm; there is: "
+            f"{path} has no representation {key!r} in obsm; known: "
             f"{listed([*adata.obsm, 'X'], 10)}. Choose with --use-rep, or run scanpy.pp.pca first."
         )
     X = adata.X[:]

@@ -227,7 +227,7 @@ def read_prior(prior: Any, allowed: tuple[str, ...]) -> dict[str, Any]:
         given = sorted(map(str, prior)) if isinstance(prior, Mapping) else repr(prior)
         raise DataError(
             f"prior is {given}; give None, or a dict with some of {list(allowed)}. "
-            '"published" is for emissions of Gaussians alone.'
+            '"published" is for Gaussian emissions only.'
         )
     return dict(prior)
 

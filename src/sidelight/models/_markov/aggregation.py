@@ -357,7 +357,7 @@ class MarkovAggregation(SideClusterer):
             lost = np.flatnonzero(votes.sum(axis=1) <= 0)
             if len(lost):
                 raise DataError(
-                    f"nothing leads on from row {lost[0]} of X ({len(lost)} such rows); every row "
+                    f"row {lost[0]} of X has no transition ({len(lost)} such rows); every row "
                     "needs an entry above zero."
                 )
             return votes.argmax(axis=1)

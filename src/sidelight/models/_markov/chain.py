@@ -259,7 +259,7 @@ def _checked_matrix(X: Any, what: str) -> Any:
     if len(empty):
         named = ", ".join(map(str, empty[:5])) + (", …" if len(empty) > 5 else "")
         raise DataError(
-            f"nothing leads on from state {named}: {len(empty)} rows of X are all zero. Leave "
+            f"state {named} has no transition: {len(empty)} rows of X are all zero. Leave "
             "these states out, or let each lead to itself by a one on the diagonal."
         )
     return matrix
