@@ -8,7 +8,7 @@ import { count, percent } from "../words";
 
 type Person = Schema["PersonShape"];
 const ROLES: [string, string][] = [
-  ["annotator", "answers questions, sees nobody else's answers"],
+  ["annotator", "answers questions, does not see the answers of others"],
   ["editor", "imports, fits and labels too"],
   ["viewer", "looks, and says nothing"],
   ["owner", "may do everything"],
@@ -91,7 +91,7 @@ function Everybody({ list, change, ask }: { list: Person[] } & Changes) {
         </table>
       </div>
       <p class="muted">
-        Seconds are the median of an answer. Accuracy is estimated from how well somebody's answers fit the data and the answers of others; in brackets
+        Seconds are the median of an answer. Accuracy is estimated from how well a person's answers fit the data and the answers of others; in brackets
         the interval that holds it in nine of ten cases.
       </p>
     </div>
@@ -233,10 +233,10 @@ function Invite() {
     copied.value = true;
   };
   return (
-    <form class="panel" onSubmit={make} aria-label="Invite somebody">
+    <form class="panel" onSubmit={make} aria-label="Invite a person">
       <div class="row">
         <label>
-          Invite somebody who{" "}
+          Invite a person as{" "}
           <select value={role.value} onChange={(e) => (role.value = e.currentTarget.value)}>
             {ROLES.map(([name, words]) => (
               <option key={name} value={name}>

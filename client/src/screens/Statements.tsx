@@ -109,7 +109,7 @@ function Table({ list }: { list: Statement[] }) {
               <option value="">everybody</option>
               {people.map((name) => (
                 <option key={name} value={name}>
-                  {name || "nobody named"}
+                  {name || "no name"}
                 </option>
               ))}
             </select>
@@ -229,7 +229,7 @@ function Conflicts({ list }: { list: Statement[] }) {
               return (
                 one && (
                   <li key={`${place.event}-${place.position}`}>
-                    <Text>{inWords(one)}</Text> <span class="muted">({String(one.annotator ?? "nobody named")})</span>{" "}
+                    <Text>{inWords(one)}</Text> <span class="muted">({String(one.annotator ?? "no name")})</span>{" "}
                     {mayEdit() && (
                       <>
                         <button class="link" onClick={() => void attempt(() => retract(one))}>
@@ -312,7 +312,7 @@ function Resolver() {
           <Text>{inWords(one)}</Text>
         </h2>
         <p>
-          Said by <Text>{String(one.annotator ?? "nobody named")}</Text>
+          Said by <Text>{String(one.annotator ?? "no name")}</Text>
           {one.seconds !== null && ` in ${one.seconds.toFixed(1)} s`}.{" "}
           {one.error !== null ? `The last run gives ${percent(one.error)} that it is wrong.` : "The last run does not keep it."}
         </p>
