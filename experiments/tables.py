@@ -82,7 +82,7 @@ def shown(row: Row | None, digits: int = 2) -> str:
         return ""
     note = f" ({row['failed']})" if row["failed"] else ""
     if row["mean"] is None:
-        return f"failed{note}"
+        return f"failed{note}" if note else ""
     error = "" if row["se"] is None else f" ± {row['se']:.{digits}f}"
     return f"{row['mean']:.{digits}f}{error}{note}"
 

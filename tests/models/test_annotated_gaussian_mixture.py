@@ -138,23 +138,50 @@ def test_without_statements_no_row_would_gain_in_another_cluster(covariance_type
                 assert value <= best + 1e-8
 
 
-def test_compound_moves_reach_what_single_rows_do_not(monkeypatch):
+def test_compound_moves_reach_what_single_rows_do_not():
     sample = make_gaussian_mixture(4, random_state=0)
     side = sample_pairs(sample.y, 400, random_state=0)
     options = {"n_init": 4, "n_generations": 0, "random_state": 0}
     full = AnnotatedGaussianMixture(4, **options).fit(sample.X, side=side)
-
-    def sweeps(search, known):
-        before = -np.inf
-        while search.value > before + search.tolerance:
-            before = search.value
-            search._relocate()
-
-    monkeypatch.setattr(steps.Search, "_climb", sweeps)
-    single = AnnotatedGaussianMixture(4, **options).fit(sample.X, side=side)
+    single = AnnotatedGaussianMixture(4, compound_moves=False, **options).fit(sample.X, side=side)
     assert full.objective_ > single.objective_ + 10
     scores = [adjusted_rand_score(sample.y, m.labels_) for m in (full, single)]
     assert scores[0] > scores[1] + 0.1
+
+
+@pytest.mark.parametrize("every_row", [False, True])
+def test_without_compound_moves_no_annotated_row_would_gain_alone(every_row):
+    """What ends the paper's local search, from the definition of the objective."""
+    sample = make_gaussian_mixture(3, 60, 4, random_state=2)
+    side = sample_pairs(sample.y, 400 if every_row else 25, accuracy=0.9, random_state=2)
+    assert (len(side.annotated_rows) == 60) is every_row
+    model = AnnotatedGaussianMixture.as_published(
+        n_clusters=3, n_init=2, n_generations=0, population_size=4, random_state=0
+    ).fit(sample.X, side=side)
+
+    def value(labels):
+        return annotated_objective(
+            sample.X,
+            side,
+            labels,
+            3,
+            {},
+            annotation_model="sbm",
+            accuracy=None,
+            diagonal=False,
+            prior_weight=0.0,
+            prior_variance=np.zeros(4),
+            floor=0.0,
+        )
+
+    assert model.objective_ == pytest.approx(value(model.labels_), abs=1e-8)
+    for row in side.annotated_rows:
+        if (model.labels_ == model.labels_[row]).sum() <= 2:  # as small as a cluster may be
+            continue
+        for k in range(3):
+            other = model.labels_.copy()
+            other[row] = k
+            assert value(other) <= model.objective_ + 1e-7
 
 
 def test_rows_without_annotations_are_where_predict_puts_them():
@@ -526,6 +553,7 @@ def test_paper_mode_is_the_papers():
     assert model.covariance_type == "spherical"
     assert (model.n_init, model.population_size, model.n_generations) == (10, 20, 50)
     assert model.accuracy == 0.9
+    assert not model.compound_moves
 
 
 @pytest.mark.parametrize(

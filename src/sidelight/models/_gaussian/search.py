@@ -1,9 +1,9 @@
 """The search for the best partition of AnnotatedGaussianMixture: local search, and a population.
 
 A local search starts from a partition and only takes steps that raise the objective: annotated rows
-one by one, then whole chunklets and Kempe chains; rows without annotations all at once, each to its
-likeliest cluster (in small data they too are moved one by one). The population of _population.py
-breeds starts from good partitions.
+one by one, then whole chunklets and Kempe chains (`Problem.compound`); rows without annotations all
+at once, each to its likeliest cluster (with compound moves and in small data they too are moved one
+by one). The population of _population.py breeds starts from good partitions.
 """
 
 import time
@@ -55,10 +55,17 @@ class Problem(NamedTuple):
     free: Ints  # the clusters that do not carry a class of the leading vocabulary
     annotated: Any  # kernels.Rows, with the data
     model: Any  # kernels.Model
+    compound: bool  # whether several rows may move together
 
     @classmethod
     def of(
-        cls, rows: Blocks, n_clusters: int, covariance_type: str, annotations: Annotations
+        cls,
+        rows: Blocks,
+        n_clusters: int,
+        covariance_type: str,
+        annotations: Annotations,
+        *,
+        compound: bool = True,
     ) -> "Problem":
         """Gather the annotated rows; the model comes with the first start."""
         fixed = RowEntries(annotations.annotated)
@@ -68,8 +75,9 @@ class Problem(NamedTuple):
         free = np.setdiff1d(np.arange(n_clusters), annotations.lead)
         annotated = annotations.rows._replace(X=X)
         return cls(
-            rows, n_clusters, n_variances, annotations, fixed, nothing, free, annotated, None
-        )
+            rows, n_clusters, n_variances, annotations, fixed, nothing, free, annotated, None,
+            compound,
+        )  # fmt: skip
 
     def silent(self) -> "Problem":
         """The same without statements; all rows are moved at once."""
@@ -295,7 +303,7 @@ class Search:
     def run(self, deadline: float, known: Floats) -> Solution:
         """Improve until nothing does, or until the time is over."""
         self._match_again()
-        if self.alone:
+        if self.alone and self.problem.compound:
             self._climb(known)
             while self._match_again() and time.monotonic() < deadline:
                 self._climb(known)
@@ -382,7 +390,7 @@ class Search:
 
     def _move_together(self) -> None:
         """Chains and chunklets of annotated rows."""
-        if not len(self.order):
+        if not (self.problem.compound and len(self.order)):
             return
         said = self.problem.annotations
         self.value, _ = moves.relocate_together(
