@@ -455,7 +455,7 @@ def test_the_pipe_says_nothing_else_on_its_output(table):
 def test_files_and_names_that_make_no_sense_are_refused(shell, table_path, tmp_path):
     found = shell("ask", table_path, "--side", table_path)
     assert found.returncode == 2
-    assert "a file of its own" in found.stderr
+    assert "give another file" in found.stderr
     found = shell("ask", table_path, "--side", tmp_path / "x.csv", "--annotator", " ")
     assert "--annotator is empty" in found.stderr
     assert not (tmp_path / "x.csv").exists()

@@ -124,7 +124,7 @@ def test_nothing_is_overwritten_unless_asked_and_it_is_said_before_the_work(
     begin = ("fit", patients, "--side", mended, *short_enough)
     assert "--overwrite" in failed(shell, *begin, "--out", out)
     assert "data itself" in failed(shell, *begin, "--out", patients, "--overwrite")
-    assert "folder that is not there" in failed(shell, *begin, "--out", tmp_path / "no" / "o.csv")
+    assert "folder that does not exist" in failed(shell, *begin, "--out", tmp_path / "no" / "o.csv")
     named = ("--out", tmp_path / "o.csv", "--report", tmp_path / "page.pdf")
     assert "name it .html" in failed(shell, *begin, *named)
     assert out.read_text() == "mine"

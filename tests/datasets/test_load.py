@@ -313,11 +313,11 @@ def test_a_file_in_another_format_is_refused_by_name(changes, message, empty_hom
 def test_a_file_that_is_no_archive_is_refused(empty_home):
     for content in (b"", b"not an archive", write(empty_home, "own").read_bytes()[:300]):
         (empty_home / "own.npz").write_bytes(content)
-        with pytest.raises(DataError, match=r"no \.npz file"):
+        with pytest.raises(DataError, match=r"not an \.npz file"):
             load("own", None, empty_home)
     with (empty_home / "own.npz").open("wb") as file:
         np.save(file, np.arange(3))
-    with pytest.raises(DataError, match=r"no \.npz file"):
+    with pytest.raises(DataError, match=r"not an \.npz file"):
         load("own", None, empty_home)
 
 

@@ -379,7 +379,7 @@ def test_jobs_whose_workers_go_or_pause_are_an_error_and_no_hang():
                 "2 workers, and all of them have been paused",
                 lambda: set_status(client, Status.paused),
             ),
-            ("gone with data of this fit", lambda: cluster.scale(0)),
+            ("gone, with data", lambda: cluster.scale(0)),
         ]:
             place = elsewhere(Nothing(as_blocks(np.ones((5, 2))), 0), None, 4)
             timer = threading.Timer(1.0, lose)

@@ -227,7 +227,7 @@ def test_users_priors_are_used():
     ("name", "prior", "message"),
     [
         ("poisson", {"rate": 1.0}, "some of \\['shape', 'mean'\\]"),
-        ("poisson", "published", "Gaussians alone"),
+        ("poisson", "published", "Gaussian emissions only"),
         ("poisson", {"shape": 0.0}, "above 0"),
         ("poisson", {"mean": [1.0, 2.0]}, "6 of them"),
         ("multinomial", {"concentration": -1.0}, "above 0"),

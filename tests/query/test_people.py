@@ -109,7 +109,7 @@ def test_a_process_that_misbehaves_is_named(code, message):
 def test_programs_that_cannot_be_started_or_are_unknown():
     with pytest.raises(QuestionError, match="cannot be started"), Program(["/no/such/program"]):
         pass
-    with pytest.raises(QuestionError, match="nobody answers for 'ann'"):
+    with pytest.raises(QuestionError, match="no program answers for 'ann'"):
         converse(team(ann=1.0), {"bob": Oracle(Y)}, n_answers=1)
     with pytest.raises(QuestionError, match="n_answers is 0"):
         converse(team(ann=1.0), {"ann": Oracle(Y)}, n_answers=0)
