@@ -144,15 +144,11 @@ def test_bars_join_the_longest_runs_that_do_not_differ():
 
 # The whole
 
-STUCK = pytest.mark.xfail(
-    strict=True, reason="its factors end in a local minimum, ARI .49 and .34 on these blobs"
-)
-
 
 @pytest.mark.parametrize(
     ("method", "setting"),
     [
-        pytest.param(name, setting, marks=STUCK if name == "PropagatedSymmetricNMF" else ())
+        (name, setting)
         for name, method in METHODS.items()
         for setting in ("labels 10 %", "n pairs")
         if method.suits(labels=SETTINGS[setting].labels > 0)

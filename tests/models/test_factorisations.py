@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
@@ -55,7 +55,7 @@ def test_given_clusters_have_most_of_the_start():
 def test_symmetric_objective_is_that_of_the_definition_and_never_rises(seed):
     X, _, side = everything(seed)
     side = side.only(kind=["must", "label"])
-    graph, relation = neighbor_graph(X, 6, affinity="local"), relation_of(side)
+    graph, relation = neighbor_graph(X, 6, affinity="local"), propagated.together(side)
     problem = propagated.Problem.of(graph, relation, 1.5, 0.5)
     W = graph.toarray()
     L = np.diag(W.sum(axis=1)) - W
@@ -84,7 +84,7 @@ def test_symmetric_objective_is_that_of_the_definition_and_never_rises(seed):
 def test_a_symmetric_step_is_that_of_all_pairs():
     X, _, side = everything(0)
     graph = neighbor_graph(X, 6, affinity="local")
-    relation = relation_of(side.only(kind="must"))
+    relation = propagated.together(side.only(kind="must"))
     problem = propagated.Problem.of(graph, relation, 1.0, 0.5)
     places = problem.matrix(np.ones(len(problem.i))).toarray() > 0
     W, Z = graph.toarray(), problem.matrix(problem.Z).toarray()
@@ -101,8 +101,64 @@ def test_a_symmetric_step_is_that_of_all_pairs():
 
 def test_weights_of_must_links_multiply_their_price():
     side = SideInformation.from_pairs(must=[(0, 1)], n_samples=4, weight=5.0)
-    problem = propagated.Problem.of(sparse.csr_array((4, 4)), relation_of(side), 2.0, 0.5)
+    problem = propagated.Problem.of(sparse.csr_array((4, 4)), propagated.together(side), 2.0, 0.5)
     assert_allclose(problem.alpha, [10.0, 2.0, 2.0, 2.0, 2.0])
+
+
+def test_only_stated_must_links_and_equal_labels_are_tied():
+    n = 7
+    must = SideInformation.from_pairs(must=[(0, 1), (1, 2), (2, 3)], n_samples=n)
+    side = must + SideInformation.from_labels([-1, -1, -1, 0, 0, 0, 1])
+    relation = propagated.together(side)
+    tied = np.zeros((n, n))
+    for i, j in [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (3, 5)]:
+        tied[i, j] = tied[j, i] = 1.0
+    i, j = relation.places(sparse.csr_array((n, n)))
+    assert_allclose(relation.at(i, j), tied[i, j])
+    assert len(i) == 6
+    everywhere = np.triu_indices(n, 1)
+    assert_allclose(np.maximum(relation.at(*everywhere), 0.0), tied[everywhere])
+
+
+def test_without_factors_the_best_similarities_are_known():
+    X, _, side = everything(1)
+    relation = propagated.together(side.only(kind=["must", "label"]))
+    problem = propagated.Problem.of(neighbor_graph(X, 6, affinity="local"), relation, 1.5, 0.5)
+    none = np.zeros((60, 1))
+    rng = np.random.default_rng(0)
+    for size in (1e-3, 1e-2, 1.0):
+        other = np.maximum(problem.first + size * rng.normal(size=len(problem.first)), 0.0)
+        assert problem.objective(propagated.State(other, none, none)) > problem.at_zero
+    # Every column explains something, so that steps from anywhere end below it.
+    state = problem.start(start_of(None, (60, 3), rng))
+    for _ in range(50):
+        state = problem.step(state)
+    assert problem.objective(state) < problem.at_zero
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("n_must", [0, 150])
+def test_blobs_are_found_with_many_must_links_and_without(seed, n_must):
+    X, y = make_blobs([100, 100, 100], n_features=4, cluster_std=1.0, random_state=1)
+    side = sample_pairs(y, n_must=n_must, n_cannot=0, random_state=seed)
+    model = PropagatedSymmetricNMF(3, random_state=seed).fit(X, side=side)
+    assert_array_equal(model.labels_ == model.labels_[:, None], y == y[:, None])
+
+
+def test_where_blobs_are_missed_the_objective_is_lower_than_at_the_truth():
+    X, y = make_blobs([100, 100, 100], n_features=4, cluster_std=1.0, random_state=1)
+    side = sample_pairs(y, n_must=30, n_cannot=0, random_state=0)
+    model = PropagatedSymmetricNMF(3, random_state=0).fit(X, side=side)
+    assert adjusted_rand_score(y, model.labels_) < 0.7
+    right = PropagatedSymmetricNMF(3, init=y).fit(X, side=side)
+    assert_array_equal(right.labels_ == right.labels_[:, None], y == y[:, None])
+    assert model.objective_ < right.objective_ - 0.01
+
+
+def test_an_ensemble_does_not_stop_before_its_members_have_found_blobs():
+    X, y = make_blobs([334, 333, 333], n_features=4, cluster_std=1.0, random_state=1)
+    model = SelfSupervisedNMF(3, n_members=5, random_state=0).fit(X)
+    assert_array_equal(model.labels_ == model.labels_[:, None], y == y[:, None])
 
 
 def test_must_links_raise_the_similarities_of_their_rows():

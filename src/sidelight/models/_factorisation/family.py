@@ -59,10 +59,14 @@ def descend(
     max_iter: int,
     tol: float,
     each_iteration: Callable[[], bool],
+    *,
+    at_zero: float,
 ) -> Run:
     """Steps until ten of them lower the objective by less than ``tol`` of itself.
 
-    Or of a tenth of the first one.
+    Or of a tenth of the first one; and by less than ``tol`` of what the factors explain, which is
+    the objective ``at_zero``, with factors of zero, less the current one. A few clusters explain
+    little of a sparse graph: a share of the objective, which hardly moves, would stop far too soon.
     """
     history, n_iter, converged, stop = [objective(factors)], 0, False, False
     while n_iter < max_iter and not (converged or stop):
@@ -75,7 +79,9 @@ def descend(
         # The floor and rounding may lift the last digit.
         history.append(min(objective(factors), history[-1]))
         # Where factors can be exact, no share of what is left is small enough.
-        converged = history[-2] - history[-1] <= tol * max(abs(history[-1]), 0.1 * abs(history[0]))
+        left = max(abs(history[-1]), 0.1 * abs(history[0]))
+        explained = max(at_zero - history[-1], 0.0)
+        converged = history[-2] - history[-1] <= tol * min(left, explained)
     return Run(np.empty(0, dtype=np.int64), history[-1], history, n_iter, converged, factors)
 
 

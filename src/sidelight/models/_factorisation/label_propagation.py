@@ -203,9 +203,11 @@ class LabelPropagationNMF(FactorModel):
         runs = []
         for rng in rngs:
             start = problem.start(given, n_clusters, rng)
-            runs.append(
-                descend(start, problem.step, problem.objective, self.max_iter, self.tol, step)
-            )
+            run = descend(
+                start, problem.step, problem.objective, self.max_iter, self.tol, step,
+                at_zero=problem.squares + problem.alpha * problem.given,
+            )  # fmt: skip
+            runs.append(run)
         found = best(runs)
         F, Z, U = found.factors
         self.memberships_, self.mixing_, self.shift_ = F, Z, data.shift * data.scale

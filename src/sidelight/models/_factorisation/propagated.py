@@ -11,7 +11,9 @@ V       one column for each cluster             alpha   side_weight, times the w
 
 Departures from the published program, which uses a normalised L in the objective and another one in
 the update, spectral norms for Frobenius norms, and later starts only after an improvement: one L,
-one J, all starts. The settings of the paper's runs are not all known to us.
+one J, all starts, and enough steps: VV' explains little of J, so that 500 are often too few. Pairs
+that only follow from must-links are not in Z: a group of them, tied by many pairs, would be worth a
+column of V more than a cluster is. The settings of the paper's runs are not all known to us.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +35,7 @@ from sidelight.models._factorisation.family import (
     start_of,
 )
 from sidelight.models._graph_base import RowGraph, entries
-from sidelight.models._relation import Relation, relation_of
+from sidelight.models._relation import Relation, relation_of, symmetric
 from sidelight.side import SideInformation
 
 Floats = NDArray[np.float64]
@@ -68,10 +70,10 @@ class PropagatedSymmetricNMF(FactorModel):
         Scale the columns first: to [0, 1], or to mean 0 and deviation 1.
     n_init : int, default=5
         The number of starts, of which the one with the lowest J is kept.
-    max_iter : int, default=500
-        The limit on the steps of a start.
-    tol : float, default=1e-4
-        A start ends when ten steps lower J by less than this share of it.
+    max_iter : int, default=2000
+        The limit on the steps of a start; 500 in the paper.
+    tol : float, default=1e-6
+        A start ends when ten steps lower J by less than this share of what V explains of it.
     init : array of shape (n_samples,) or fitted model, optional
         Clusters to start from (−1: unknown), instead of random factors.
     metric : {"statements"} or StatementMetric, optional
@@ -115,6 +117,10 @@ class PropagatedSymmetricNMF(FactorModel):
     -----
     T is kept for edges, stated pairs and the diagonal; elsewhere it is a share of VV', so a step is
     linear in these.
+    Only must-links that were stated count, and all pairs of rows with the same label. A few rows
+    that must-links tie may still be worth a column of V more than a cluster is: J is then lower
+    than at the right clusters, and more steps or starts do not help.
+
     A cannot-link would be a zero of Z, which is what two rows without a statement have too: it says
     nothing here and is refused. Labels of different classes are zeros likewise.
 
@@ -147,7 +153,7 @@ class PropagatedSymmetricNMF(FactorModel):
         "side_weight": [Interval(Real, 0, None, closed="left")],
         "smoothness": [Interval(Real, 0, None, closed="left")],
     }
-    _published: ClassVar[dict[str, Any]] = {"tol": 0.0}
+    _published: ClassVar[dict[str, Any]] = {"max_iter": 500, "tol": 0.0}
 
     def __init__(
         self,
@@ -161,8 +167,8 @@ class PropagatedSymmetricNMF(FactorModel):
         neighbor_ties: str = "lowest",
         scaling: str | None = None,
         n_init: int = 5,
-        max_iter: int = 500,
-        tol: float = 1e-4,
+        max_iter: int = 2000,
+        tol: float = 1e-6,
         init: Any = None,
         metric: Any = None,
         random_state: Any = None,
@@ -192,17 +198,35 @@ class PropagatedSymmetricNMF(FactorModel):
         rngs: Sequence[np.random.Generator],
         step: Callable[[], bool],
     ) -> Run:
-        problem = Problem.of(rows.graph, relation_of(side), self.side_weight, self.smoothness)
+        problem = Problem.of(rows.graph, together(side), self.side_weight, self.smoothness)
         runs = []
         for rng in rngs:
             start = problem.start(start_of(given, (rows.graph.shape[0], n_clusters), rng))
-            runs.append(
-                descend(start, problem.step, problem.objective, self.max_iter, self.tol, step)
-            )
+            run = descend(
+                start, problem.step, problem.objective, self.max_iter, self.tol, step,
+                at_zero=problem.at_zero,
+            )  # fmt: skip
+            runs.append(run)
         found = best(runs)
         self.factor_ = V = found.factors.V
         length = np.linalg.norm(V, axis=0)
         return found._replace(labels=np.argmax(V / length, axis=1))
+
+
+def together(side: SideInformation) -> Relation:
+    """Stated must-links, and rows with the same label; no more than that."""
+    n, labels = side.n_samples, relation_of(side.only(kind="label"))
+    said = side.once
+    said = said.take(said.is_pair & (said.sign > 0) & (said.i != said.j))
+    rows, place = np.unique(np.concatenate([said.i, said.j]), return_inverse=True)
+    i, j = place.reshape(2, -1)
+    member = sparse.csr_array((np.ones(len(rows)), (rows, np.arange(len(rows)))), (n, len(rows)))
+    pairs = symmetric(len(rows), i, j, said.weight)
+    return Relation(
+        sparse.csr_array(sparse.hstack([labels.members, member])),
+        sparse.csr_array(sparse.block_diag([labels.between, pairs])),
+        sparse.csr_array(labels.ties + symmetric(n, said.i, said.j, np.ones(len(i)))),
+    )
 
 
 class Problem(NamedTuple):
@@ -250,6 +274,14 @@ class Problem(NamedTuple):
         T = self.matrix(self.first)
         V = V * np.sqrt(float((T @ V * V).sum()) / _squares(V.T @ V))
         return State(self.first, V, V)
+
+    @property
+    def at_zero(self) -> float:
+        """J without V, at the best T."""
+        best_T = 2.0 * self.alpha * self.Z + self.mu * (self.W - self.degree)
+        best_T = np.maximum(best_T, 0.0) / (2.0 * (1.0 + self.alpha))
+        V = np.zeros((self.n_samples, 1))
+        return self.objective(State(best_T, V, V))
 
     def matrix(self, T: Floats) -> sparse.csr_array:
         """T as a symmetric matrix."""

@@ -71,10 +71,11 @@ class SelfSupervisedNMF(FactorModel):
         Scale the columns first: to [0, 1], or to mean 0 and deviation 1.
     n_init : int, default=20
         The number of starts of k-means, which divides the eigenvectors of the consensus.
-    max_iter : int, default=300
+    max_iter : int, default=1000
         The limit on the steps of a round; 500 in the paper.
-    tol : float, default=1e-4
-        A round ends when ten steps lower the sum of the objectives by less than this share of it.
+    tol : float, default=1e-3
+        A round ends when ten steps lower the sum of the objectives by less than this share of it,
+        and of what the members explain of it.
     init : array of shape (n_samples,) or fitted model, optional
         Clusters to start from (−1: unknown), instead of random factors.
     metric : {"statements"} or StatementMetric, optional
@@ -170,8 +171,8 @@ class SelfSupervisedNMF(FactorModel):
         neighbor_ties: str = "lowest",
         scaling: str | None = None,
         n_init: int = 20,
-        max_iter: int = 300,
-        tol: float = 1e-4,
+        max_iter: int = 1000,
+        tol: float = 1e-3,
         init: Any = None,
         metric: Any = None,
         random_state: Any = None,
@@ -211,8 +212,9 @@ class SelfSupervisedNMF(FactorModel):
             problem = Problem.of(similar, relation, self.side_weight, self.cannot_weight)
             start = np.stack([start_of(given, (n, n_clusters), rng) for rng in members], axis=1)
             found = descend(
-                problem.start(start), problem.step, problem.total, self.max_iter, self.tol, step
-            )
+                problem.start(start), problem.step, problem.total, self.max_iter, self.tol, step,
+                at_zero=self.n_members * problem.squares,
+            )  # fmt: skip
             n_iter, all_converged = n_iter + found.n_iter, all_converged and found.converged
             self.member_labels_ = found.factors.argmax(axis=2)
             weight = 1.0 / np.maximum(problem.objectives(found.factors), 1e-12)
