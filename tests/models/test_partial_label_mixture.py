@@ -14,6 +14,7 @@ from sidelight.models._mixtures.floor import (
     left_out_densities,
     own_floors,
     own_level,
+    row_off_spikes,
     typical_row,
 )
 from sidelight.models._mixtures.gaussian import COVARIANCE_TYPES
@@ -248,6 +249,29 @@ def test_a_column_that_is_constant_in_a_class_may_vary_in_rows_to_come():
     X = np.column_stack([rng.normal(size=80), rng.normal(size=80), 1.0 * y])
     model = PartialLabelGaussianMixture().fit(X, y)
     assert model.score_samples([[0.0, 0.0, 0.5]])[0] > -100
+
+
+def test_columns_that_hardly_vary_in_a_cluster_have_one_more_row():
+    labels = np.repeat([0, 1], 8)
+    spiked = np.r_[np.zeros(6), 0.1, 0.2, np.zeros(2), 3.0, 4.0, -1.0, 2.0, 5.0, 1.0]
+    constant = np.r_[np.full(8, 0.5), np.arange(8.0)]
+    often = np.r_[np.zeros(5), 0.1, 0.2, 0.3, np.arange(8.0)]  # not three quarters
+    Z = np.column_stack([spiked, constant, often, np.arange(16.0)])
+    found = row_off_spikes(Z, labels, np.array([8, 8]))
+    off = spiked[spiked != 0]
+    assert_allclose(found, [(off**2).mean(), 1.0, 0.0, 0.0])
+    assert_array_equal(row_off_spikes(Z[:2], np.array([0, 1]), np.array([1, 1])), 0.0)
+
+
+def test_a_column_of_few_small_values_in_a_class_may_have_a_large_one():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 60)
+    X = rng.normal(size=(180, 4)) + 2.0 * y[:, None]
+    X[:, 3] = np.where(y == 2, rng.gamma(2.0, size=180), 0.0)
+    X[[3, 17, 70, 99], 3] = 0.02
+    model = PartialLabelGaussianMixture().fit(X, y)
+    row = np.r_[X[y == 0, :3].mean(axis=0), 2.0]
+    assert multivariate_normal(model.means_[0], model.covariances_[0]).logpdf(row) > -50
 
 
 @pytest.mark.parametrize("case", ["more columns than rows", "correlated", "constant"])

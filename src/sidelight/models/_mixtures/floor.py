@@ -74,15 +74,15 @@ def own_floors(Z: Any, labels: NDArray[Any], n_own: int, n_clusters: int) -> Flo
 
     Psi_k is Psi at the scale of cluster k, and its strength and shape are chosen by the rows of k,
     by one more that varies as in all clusters (`typical_row`), and, for less, by the rows of all
-    clusters (`common_share`). A column that is constant in a cluster of the start
-    has one row of its whole variance on top: that it never varies there is no evidence that it
+    clusters (`common_share`). A column that is constant in a cluster of the start, or nearly, has
+    one row more on top (`row_off_spikes`): that it never varies there is no evidence that it
     cannot.
     """
     counts = np.bincount(labels, minlength=n_clusters)
     d = Z.shape[1]
     shared = floor_of("full", Z, labels, "auto")
     centered = Z - group_means(Z, labels, counts)[labels]
-    extra = np.diag(constant_somewhere(centered, labels, counts).astype(float))
+    extra = np.diag(row_off_spikes(Z, labels, counts))
     strength = np.full(n_clusters, shared.strength)
     n_present = int(np.count_nonzero(counts))
     n_spare = len(labels) - n_present
@@ -151,12 +151,26 @@ def typical_row(
     return total
 
 
-def constant_somewhere(
-    centered: Floats, labels: NDArray[Any], counts: NDArray[Any]
-) -> NDArray[np.bool_]:
-    """The columns that do not vary in some cluster of two rows or more."""
-    variance = group_means(centered**2, labels, counts)
-    return np.asarray((variance[counts > 1] < _LEAST_VARIANCE**2).any(axis=0))
+def row_off_spikes(Z: Floats, labels: NDArray[Any], counts: NDArray[Any]) -> Floats:
+    """The square of one more row in columns that hardly vary in some cluster, 0 in all others.
+
+    In a column that is constant in a cluster of two rows or more it is the variance of the whole
+    column, 1. In one where three quarters of a cluster's rows or more, but not all, have the same
+    value, the spike, it is the mean squared distance to it of all rows that are off it: a few small
+    ones do not tell how far off the next one is. See docs/results/mixtures.
+    """
+    extra = np.zeros(Z.shape[1])
+    for k in np.flatnonzero(counts > 1):
+        own = Z[labels == k]
+        middle = np.partition(own, (len(own) - 1) // 2, axis=0)[(len(own) - 1) // 2]
+        n_off = (np.abs(own - middle) > _LEAST_VARIANCE).sum(axis=0)
+        spiked = np.flatnonzero(4 * n_off <= len(own))
+        away = (Z[:, spiked] - middle[spiked]) ** 2
+        off = away > _LEAST_VARIANCE**2
+        typical = (away * off).sum(axis=0) / np.maximum(off.sum(axis=0), 1)
+        square = np.where(n_off[spiked] == 0, 1.0, typical)
+        extra[spiked] = np.maximum(extra[spiked], square)
+    return extra
 
 
 def own_level(centered: Floats, target: Floats) -> float:
