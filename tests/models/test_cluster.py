@@ -27,6 +27,7 @@ from sidelight import (
     BayesianMixture,
     PartitionLevelKMeans,
     SideInformation,
+    StructuralEntropyClustering,
 )
 from sidelight.blocks import (
     BLOCK_ROWS,
@@ -35,7 +36,7 @@ from sidelight.blocks import (
     n_threads,
 )
 from sidelight.exceptions import WorkersLostError
-from sidelight.models import _fitting
+from sidelight.models import _condensing, _fitting
 from sidelight.models._fitting import Deadline, elsewhere
 from sidelight.models._gaussian import search as annotated_search
 
@@ -288,6 +289,25 @@ def test_a_worker_that_dies_in_the_middle_changes_nothing(client, side, expected
     assert_same(found, expected(name))
     kill_one(client)  # labels that are lost with a worker are computed again
     assert_array_equal(found.labels_.compute(), expected(name).labels_)
+
+
+def test_a_worker_that_dies_while_rows_are_condensed_changes_nothing(client, side, monkeypatch):
+    model = StructuralEntropyClustering(random_state=0)
+    with dask.config.set({"sidelight.representatives": 500}):
+        with dask.config.set(scheduler="synchronous"):
+            expected = refit(model, rows_of_blocks(N, BLOCK_ROWS), side)
+            labels = expected.labels_.compute()
+        condense = _condensing.representatives
+        monkeypatch.setattr(
+            _condensing,
+            "representatives",
+            lambda *rows, **more: kill_one(client) or condense(*rows, **more),
+        )
+        found = refit(model, rows_of_blocks(N, BLOCK_ROWS), side)
+    assert found.objective_ == expected.objective_
+    assert_array_equal(found.result_.violated, expected.result_.violated)
+    kill_one(client)  # rows and representatives are there again when labels are asked for
+    assert_array_equal(found.labels_.compute(), labels)
 
 
 @pytest.mark.slow

@@ -1,12 +1,15 @@
-"""Row models on Dask arrays: what they find is what they find in memory."""
+"""Models on Dask arrays: what they find is what they find in memory, or near it."""
 
 import pickle
 
+import dask
 import dask.array as da
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.base import clone
+from sklearn.metrics import adjusted_rand_score
 
 from sidelight import (
     CVQE,
@@ -14,6 +17,8 @@ from sidelight import (
     AnnotatedGaussianMixture,
     BayesianMixture,
     ConstrainedKMeans,
+    ConstrainedSpectral,
+    ConstraintPropagation,
     COPKMeans,
     EquivalenceGaussianMixture,
     HGMeans,
@@ -101,8 +106,6 @@ EACH = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 
 
 def fitted(model, X, side):
-    from sklearn.base import clone
-
     side = side if side is None else side.only(kind=usable_kinds(model.accepts))
     return clone(model).fit(X, side=side)
 
@@ -226,6 +229,144 @@ def test_sparse_chunks_give_the_same_bits_as_a_sparse_matrix(data):
     assert_array_equal(other.cluster_centers_, expected.cluster_centers_)
 
 
+# Graph models: representatives
+
+GRAPHS = {
+    "entropy": StructuralEntropyClustering(4, random_state=0),
+    "markov": MarkovAggregation(4, random_state=0),
+    "markov, soft": MarkovAggregation(4, constraints="soft", n_init=1, random_state=0),
+    "propagation": ConstraintPropagation(4, random_state=0),
+    "scaled": StructuralEntropyClustering(4, scaling="z-score", random_state=0),
+    "scaled to [0, 1]": StructuralEntropyClustering(4, scaling="min-max", random_state=0),
+    "metric": ConstraintPropagation(4, metric="statements", scaling="z-score", random_state=0),
+}
+EACH_GRAPH = pytest.mark.parametrize("model", GRAPHS.values(), ids=GRAPHS)
+CELLS = 600
+
+
+@pytest.fixture(scope="module")
+def groups():
+    """Four groups apart, names of three, pairs of which one is wrong: 20,000 rows."""
+    rng = np.random.default_rng(0)
+    n = 20_000
+    truth = rng.integers(4, size=n)
+    X = rng.normal(size=(n, 5)) + 9 * rng.normal(size=(4, 5))[truth]
+    some = rng.choice(n, size=200, replace=False)
+    names = np.full(n, None)
+    named = some[truth[some] < 3]
+    names[named] = np.array(["a", "b", "c"])[truth[named]]
+    pairs = rng.choice(n, size=(60, 2), replace=False)
+    apart = truth[pairs[:, 0]] != truth[pairs[:, 1]]
+    apart[np.flatnonzero(~apart)[0]] = True  # the wrong one
+    side = SideInformation.from_labels(names)
+    side += SideInformation.from_pairs(cannot=pairs[apart], n_samples=n, annotator="bob")
+    return X, truth, side
+
+
+def condensed(n_cells=CELLS):
+    return dask.config.set({"sidelight.representatives": n_cells, "scheduler": "synchronous"})
+
+
+@EACH_GRAPH
+def test_where_the_representatives_are_the_rows_the_answer_is_that_of_memory(model, groups):
+    X, _, side = groups
+    X, side = X[:3000], side[:3000]
+    expected = clone(model).fit(X, side=side)
+    other = clone(model).fit(da.from_array(X, chunks=(700, 5)), side=side)
+    assert is_dask(other.labels_)
+    assert_array_equal(other.labels_.compute(), expected.labels_)
+    assert_array_equal(other.cluster_names_, expected.cluster_names_)
+    assert_array_equal(other.result_.violated, expected.result_.violated)
+    assert_allclose(other.objective_, expected.objective_, rtol=1e-9)
+    lazy = other.predict(da.from_array(X[:100], chunks=(40, 5)))
+    assert is_dask(lazy)
+    assert_array_equal(lazy.compute(), expected.predict(X[:100]))
+
+
+@EACH_GRAPH
+def test_condensed_rows_get_the_clusters_of_memory(model, groups):
+    X, truth, side = groups
+    expected = clone(model).fit(X, side=side)
+    with condensed():
+        other = clone(model).fit(da.from_array(X, chunks=(7000, 5)), side=side)
+        labels = other.labels_.compute()
+    free = np.setdiff1d(np.arange(len(X)), side.annotated_rows)
+    assert other.result_.provenance["representatives"] <= CELLS + len(side.annotated_rows)
+    assert other.labels_.chunks == ((7000, 7000, 6000),)
+    score, before = (adjusted_rand_score(truth[free], found[free])
+                     for found in (labels, expected.labels_))  # fmt: skip
+    assert abs(score - before) < 0.01
+    assert score > 0.95
+    assert_array_equal(other.cluster_names_, expected.cluster_names_)
+
+
+@EACH_GRAPH
+def test_the_verdict_is_about_the_labels_of_the_rows(model, groups):
+    X, _, side = groups
+    with condensed():
+        model = clone(model).fit(da.from_array(X, chunks=(7000, 5)), side=side)
+        gathered = model.result_.gathered()
+    assert_array_equal(gathered.side.annotated_rows, side.annotated_rows)
+    i, j = side.cannot.T
+    broken = (gathered.labels[i] == gathered.labels[j]).sum()
+    is_cannot = side.statements.kind == side.statements.kind[-1]
+    assert model.result_.violated[is_cannot].sum() == broken
+    if model.weight_unit == "a probability" and model.constraints == "hard":
+        assert not broken  # also the wrong one: no cost outweighs it
+
+
+@EACH_GRAPH
+def test_chunks_do_not_change_condensed_rows(model, groups):
+    X, _, side = groups
+    with condensed():
+        one = clone(model).fit(da.from_array(X, chunks=(20_000, 5)), side=side)
+        other = clone(model).fit(da.from_array(X, chunks=(3333, 5)), side=side)
+        assert_allclose(other.objective_, one.objective_, rtol=1e-9)
+        assert_array_equal(other.labels_.compute(), one.labels_.compute())
+
+
+def test_labels_of_condensed_rows_are_computed_when_asked_for(groups, monkeypatch):
+    X, _, side = groups
+    asked = []
+    predict = StructuralEntropyClustering._predict_rows
+    monkeypatch.setattr(
+        StructuralEntropyClustering,
+        "_predict_rows",
+        lambda self, X: asked.append(len(X)) or predict(self, X),
+    )
+    with condensed():
+        chunked = da.from_array(X, chunks=(7000, 5))
+        model = StructuralEntropyClustering(random_state=0).fit(chunked, side=side)
+        assert asked == []
+        assert len(model.labels_[:5].compute()) == 5
+        assert asked == [7000]
+
+
+def test_a_stored_condensed_model_predicts_and_starts_another(groups, tmp_path):
+    X, _, side = groups
+    with condensed():
+        chunked = da.from_array(X, chunks=(7000, 5))
+        model = ConstraintPropagation(4, random_state=0).fit(chunked, side=side)
+        labels = model.labels_.compute()
+        again = pickle.loads(pickle.dumps(model))
+        assert_array_equal(again.labels_, labels)
+        assert_array_equal(again.predict(X[:50]), model.predict(X[:50]))
+        warm = ConstraintPropagation(4, init=again, random_state=0).fit(chunked, side=side)
+        assert adjusted_rand_score(labels, warm.labels_.compute()) > 0.99
+        with pytest.raises(DataError, match="give a fitted model as init"):
+            ConstraintPropagation(4, init=labels).fit(chunked, side=side)
+
+
+def test_what_cannot_be_condensed_is_refused(groups):
+    chunked = da.from_array(groups[0], chunks=(7000, 5))
+    with condensed(), pytest.raises(DataError, match="chunks of X are sparse"):
+        StructuralEntropyClustering().fit(chunked.map_blocks(sparse.csr_array))
+    with pytest.raises(DataError, match="similarities of all rows"):
+        StructuralEntropyClustering(affinity="precomputed").fit(chunked)
+    with pytest.raises(DataError, match="matrix of all states"):
+        MarkovAggregation(3, chain="similarity").fit(chunked)
+
+
 # Bad input
 
 
@@ -251,10 +392,8 @@ def test_chunks_have_to_be_known_and_rows_whole(data):
         fitted(MODELS["kmeans"], chunked, side).predict(chunked[:, :3])
 
 
-@pytest.mark.parametrize(
-    "model", [StructuralEntropyClustering(3), StructuralEntropyTree(3), MarkovAggregation(3)]
-)
-def test_graph_models_say_what_to_do_instead(model, data):
+@pytest.mark.parametrize("model", [StructuralEntropyTree(3), ConstrainedSpectral(3)])
+def test_models_of_all_rows_say_what_to_do_instead(model, data):
     with pytest.raises(DataError, match="Condense the rows first.*cluster_centers_"):
         model.fit(da.from_array(data[0], chunks=(BLOCK_ROWS, 4)))
 

@@ -10,7 +10,7 @@ from sidelight.blocks._blocks import (
     is_dask,
     part_of,
 )
-from sidelight.blocks._cluster import Cluster, active_client
+from sidelight.blocks._cluster import Cluster, active_client, setting
 from sidelight.blocks._dask import check_dask, check_sizes, lazily
 from sidelight.blocks._threads import in_order, n_threads, one_blas_thread, threads
 
@@ -31,5 +31,6 @@ __all__ = [
     "n_threads",
     "one_blas_thread",
     "part_of",
+    "setting",
     "threads",
 ]

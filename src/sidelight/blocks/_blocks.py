@@ -211,6 +211,26 @@ class Blocks(ABC):
         """``number[labels]``: a column of new numbers for the labels of the rows."""
         return number[labels]
 
+    def lazily(self, function: Callable[[Any], NDArray[Any]], known: RowEntries, dtype: Any) -> Any:
+        """``function(rows)`` of all rows, one number each, but for rows whose numbers are known.
+
+        Where the rows are on Dask it is a Dask array, which computes nothing yet.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> known = RowEntries(np.array([1]), (np.array([9.0]),))
+        >>> as_blocks(np.ones((3, 2))).lazily(lambda X: X.sum(axis=1), known, float).tolist()
+        [2.0, 9.0, 2.0]
+        """
+        parts = [
+            np.asarray(function(self._rows(start, min(start + BLOCK_ROWS, self.n_samples))), dtype)
+            for start in range(0, self.n_samples, BLOCK_ROWS)
+        ]
+        values = np.concatenate(parts)
+        values[known.row] = known.values[0]
+        return values
+
     def mapped(self, function: Callable[[NDArray[Any]], NDArray[Any]]) -> "Blocks":
         """These rows through a function of dense rows, computed whenever a block is read.
 

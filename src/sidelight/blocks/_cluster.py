@@ -329,10 +329,21 @@ def _count_workers(dask_scheduler: Any) -> tuple[int, int]:
     return len(workers), sum(w in dask_scheduler.running or bool(w.executing) for w in workers)
 
 
-def _patience() -> float:
+def setting(name: str, default: float) -> float:
+    """A number that the user may set in Dask's configuration.
+
+    Examples
+    --------
+    >>> setting("sidelight.not-set", 3.0)
+    3.0
+    """
     import dask
 
-    return float(dask.config.get(_PATIENCE_NAME, _PATIENCE))
+    return float(dask.config.get(name, default))
+
+
+def _patience() -> float:
+    return setting(_PATIENCE_NAME, _PATIENCE)
 
 
 def _lost(n_workers: int, patience: float) -> WorkersLostError:

@@ -22,6 +22,7 @@ from sidelight.blocks._blocks import (
     Block,
     Blocks,
     CSRRows,
+    RowEntries,
     Stats,
     as_blocks,
     branches,
@@ -368,6 +369,14 @@ class DaskBlocks(Blocks):
         array: Any = dask.array.Array
         return array(kept, name, self._X.chunks[:1], column.dtype)
 
+    def lazily(self, function: Callable[[Any], NDArray[Any]], known: RowEntries, dtype: Any) -> Any:
+        """See `Blocks.lazily`; a Dask array that computes nothing yet."""
+        what = _sent_once((function, known, [place.start for place in self._places]))
+        name, meta = f"sidelight-labels-{uuid4().hex}", np.empty(0, dtype)
+        return self._X.map_blocks(
+            _but_known, what=what, dtype=dtype, drop_axis=1, meta=meta, name=name
+        )
+
     def take(self, rows: NDArray[Any]) -> Any:
         """Some rows, in the given order: one task per chunk that has any of them."""
         wanted = np.asarray(rows, dtype=np.int64)
@@ -627,7 +636,12 @@ def check_sizes(X: Any) -> None:
 
 
 def lazily(
-    function: Callable[[Any], Any], X: Any, *, dtype: Any, n_columns: int | None = None
+    function: Callable[[Any], Any],
+    X: Any,
+    *,
+    dtype: Any,
+    n_columns: int | None = None,
+    is_large: bool = False,
 ) -> Any:
     """``function(chunk)`` for every chunk of rows of X, as a Dask array that computes nothing yet.
 
@@ -641,6 +655,8 @@ def lazily(
         Of the result.
     n_columns : int, optional
         By default one number per row.
+    is_large : bool, default=False
+        Whether the function holds megabytes; it then reaches each worker once.
 
     Returns
     -------
@@ -653,11 +669,35 @@ def lazily(
     >>> lazily(lambda rows: rows.sum(axis=1), X, dtype=float).compute().tolist()
     [2.0, 2.0, 2.0, 2.0, 2.0, 2.0]
     """
-    named = partial(_of_chunk, function)
-    if n_columns is None:
-        return X.map_blocks(named, dtype=dtype, drop_axis=1, meta=np.empty(0, dtype))
-    chunks = (X.chunks[0], (n_columns,))
-    return X.map_blocks(named, dtype=dtype, chunks=chunks, meta=np.empty((0, n_columns), dtype))
+    named: Any = partial(_of_chunk, function)
+    kind: dict[str, Any] = {"dtype": dtype, "meta": np.empty(0, dtype), "drop_axis": 1}
+    if n_columns is not None:
+        kind = {"dtype": dtype, "meta": np.empty((0, n_columns), dtype)}
+        kind["chunks"] = (X.chunks[0], (n_columns,))
+    if is_large:
+        return X.map_blocks(_of_chunk_by, what=_sent_once(function), **kind)
+    return X.map_blocks(named, **kind)
+
+
+def _sent_once(value: Any) -> Any:
+    """A value as a task of its own: whatever uses it, it reaches each worker once."""
+    import dask
+
+    delayed: Any = dask.delayed
+    return delayed(Literal(value), name=f"sidelight-{_name_of(value)}-{uuid4().hex}")
+
+
+def _of_chunk_by(rows: Any, what: Literal, block_id: tuple[int, ...] = ()) -> Any:
+    return _of_chunk(what.value, rows, block_id)
+
+
+def _but_known(rows: Any, what: Literal, block_id: tuple[int, ...] = ()) -> Any:
+    function, known, starts = what.value
+    start = starts[block_id[0]]
+    here = known.within(start, start + rows.shape[0])
+    values = function(rows)
+    values[here.row] = here.values[0]
+    return values
 
 
 def _of_chunk(function: Callable[[Any], Any], rows: Any, block_id: tuple[int, ...] = ()) -> Any:

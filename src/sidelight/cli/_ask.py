@@ -98,9 +98,7 @@ def ask(
     for path in (data, *(known or ())):  # before anything heavy is imported
         refuse_missing(path, SidelightError)
     if side.resolve() in (path.resolve() for path in (data, *(known or ()))):
-        raise SidelightError(
-            f"--side {side} is used by another option too; give another file."
-        )
+        raise SidelightError(f"--side {side} is used by another option too; give another file.")
     if annotator is not None and not annotator.strip():
         raise SidelightError("--annotator is empty; give a name, or leave it out.")
     kinds = {None: ("pair", "label"), Only.pairs: ("pair",), Only.labels: ("label",)}[only]

@@ -10,6 +10,7 @@ from sidelight.graph._graph import (
     neighbor_graph,
 )
 from sidelight.graph._ivf import micro_clusters, nearby_order
+from sidelight.graph._representatives import Representatives, representatives
 from sidelight.graph._search import (
     EXACT_ROWS,
     Neighbors,
@@ -28,6 +29,7 @@ from sidelight.graph._spectral import (
 __all__ = [
     "EXACT_ROWS",
     "Neighbors",
+    "Representatives",
     "Spectrum",
     "check_graph",
     "gaussian_weights",
@@ -45,4 +47,5 @@ __all__ = [
     "normalized_adjacency",
     "pair_distances",
     "query_neighbors",
+    "representatives",
 ]

@@ -69,6 +69,7 @@ takes_sparse, on_dask, scales, repetition, contradictions, objective_sense
     objective_sense: ClassVar[Literal["min", "max"]]
     metric: Any = None  # the parameter; models that learn a metric of their own do without
     _map: Learned | None = None
+    _carries_rows: ClassVar[bool] = False  # whether it predicts by the rows that it has seen
     _published: ClassVar[dict[str, Any]]
     # n_init="auto": starts on small data, and the fewest on large data
     _auto_starts: ClassVar[tuple[int, int]] = (10, 3)
@@ -166,7 +167,9 @@ takes_sparse, on_dask, scales, repetition, contradictions, objective_sense
         check_is_fitted(self)
         n_columns = self.n_clusters_ if by_cluster else None
         X = check_lazy_x(self, X, reset=False)
-        return lazily(getattr(self._bare(), method), X, dtype=dtype, n_columns=n_columns)
+        function = getattr(self._bare(), method)
+        large = self._carries_rows
+        return lazily(function, X, dtype=dtype, n_columns=n_columns, is_large=large)
 
     def _bare(self) -> Self:
         """The fitted model without what is as long as the data, to predict with."""

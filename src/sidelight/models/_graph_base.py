@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
-from sklearn.utils.validation import check_is_fitted
 
-from sidelight._validation import Integral, Interval, Real, StrOptions, check_new_x
+from sidelight._validation import Integral, Interval, Real, StrOptions
+from sidelight.blocks import Block, Blocks
 from sidelight.exceptions import DataError
 from sidelight.graph import (
     check_graph,
@@ -28,7 +28,7 @@ from sidelight.graph import (
     pair_distances,
     query_neighbors,
 )
-from sidelight.models._base import SideClusterer
+from sidelight.models._condensing import CondensingModel, Points, most_points
 from sidelight.models._fitting import warn
 from sidelight.models._metric import METRIC
 from sidelight.side import SideInformation
@@ -51,10 +51,12 @@ GRAPH_PARAMETERS: dict[str, list[Any]] = {
 }
 
 
-class GraphModel(SideClusterer):
+class GraphModel(CondensingModel):
     """A model of the neighbour graph. A subclass has the `GRAPH_PARAMETERS`.
 
-    Its fit calls `_row_graph` and `_keep_rows`; `predict` is then by neighbours.
+    Its fit calls `_row_graph` and `_keep_rows`; `predict` is then by neighbours. If it is to take
+    Dask arrays too, it has the tag ``on_dask``, calls `_points` first, and counts edges by their
+    `RowGraph.by_mass`.
     """
 
     n_clusters: int | None
@@ -66,13 +68,15 @@ class GraphModel(SideClusterer):
 
     takes_similarities: ClassVar[dict[str, Any]] = {"affinity": "precomputed"}
     takes_sparse = True
+    _not_for_prediction = ("graph_", "adapted_graph_")
+    _scaled: "Scaling | None" = None  # of rows on Dask
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.affinity == "precomputed"
         return tags
 
-    def predict(self, X: Any) -> Ints:
+    def predict(self, X: Any) -> Any:
         """The cluster of each row of X, judged by its neighbours.
 
         A row that stands in the fitted data is where its twin is. A row that is like no other goes
@@ -81,18 +85,19 @@ class GraphModel(SideClusterer):
         Parameters
         ----------
         X : array, CSR matrix or data frame of shape (n_samples, n_features)
-            New data; with ``affinity="precomputed"`` the similarities of new rows (n_samples) and
-            fitted rows (n_features).
+            New data; a Dask array where ``fit`` takes one; with ``affinity="precomputed"`` the
+            similarities of new rows (n_samples) and fitted rows (n_features).
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,), or a Dask array
         """
-        check_is_fitted(self)
-        near = self._rows.near(check_new_x(self, X))
-        otherwise = np.where(near.nearest < 0, self._largest(), self.labels_[near.nearest])
-        members = (np.arange(len(self.labels_)), self.labels_)
-        of = sparse.csr_array((np.ones(len(self.labels_)), members))
+        return super().predict(X)
+
+    def _predict_rows(self, X: Any) -> Ints:
+        near, known = self._rows.near(X), self._known_labels()
+        otherwise = np.where(near.nearest < 0, self._largest(), known[near.nearest])
+        of = sparse.csr_array((np.ones(len(known)), (np.arange(len(known)), known)))
         shared = sparse.csr_array(near.similar @ of)
         shared.eliminate_zeros()
         shared.sort_indices()
@@ -127,10 +132,33 @@ class GraphModel(SideClusterer):
 
     def _largest(self) -> int:
         """The cluster of rows that are like no other and have no nearest one."""
-        return int(np.bincount(self.labels_).argmax())
+        return int(np.bincount(self._known_labels()).argmax())
+
+    def _points(self, X: Any, side: SideInformation, seed: int) -> Points:
+        """What to fit; on Dask rows are condensed as they are scaled."""
+        self._scaled = None
+        if not isinstance(X, Blocks):
+            return super()._points(X, side, seed)
+        if self.affinity == "precomputed":
+            raise DataError(
+                'affinity="precomputed" takes the similarities of all rows at once, and X is a '
+                "Dask array. Give the rows and another affinity, or a sparse matrix in memory."
+            )
+        if self.scaling is None or self._map is not None or X.n_samples <= most_points():
+            return super()._points(X, side, seed)
+        self._scaled = Scaling.of(X, self.scaling)
+        points = super()._points(self._scaled.apply(X), side, seed)
+        self._flows_to(X)
+        return points._replace(X=self._scaled.back(points.X))
 
     def _row_graph(
-        self, X: Any, seed: int, n_classes: int, step: Callable[[], object]
+        self,
+        X: Any,
+        seed: int,
+        n_classes: int,
+        step: Callable[[], object],
+        *,
+        mass: Floats | None = None,
     ) -> "RowGraph":
         """Scale the rows and build their graph; ``n_classes`` are labelled."""
         if self.n_clusters is not None and X.shape[0] < self.n_clusters:
@@ -146,10 +174,10 @@ class GraphModel(SideClusterer):
             affinity=self.affinity,
             bandwidth=self.bandwidth,
             ties=self.neighbor_ties,
-            scaling=self.scaling if self._map is None else None,
+            scaling=self._scaled or (self.scaling if self._map is None else None),
             seed=seed,
             step=step,
-        )
+        )._replace(mass=mass)
 
     def _n_neighbors(self, n_samples: int, n_classes: int) -> int:
         """Number of neighbours of each of n rows, given the number of labelled classes."""
@@ -182,6 +210,18 @@ class RowGraph(NamedTuple):
     scales: Floats | None = None  # of the rows, for the locally scaled weights
     seed: int = 0
     all_equal: bool = False
+    mass: Floats | None = None  # how many rows each stands for; None: one
+
+    def by_mass(self, graph: sparse.csr_array) -> sparse.csr_array:
+        """A graph of these rows in which the edges of a representative count for its rows.
+
+        The edge of two representatives counts for as many rows as the smaller one has, so that a
+        single row beside it has edges like those that it has among rows.
+        """
+        if self.mass is None:
+            return graph
+        count = np.minimum(self.mass[_rows_of(graph)], self.mass[graph.indices])
+        return sparse.csr_array((graph.data * count, graph.indices, graph.indptr), graph.shape)
 
     @property
     def metric(self) -> Any:
@@ -202,12 +242,12 @@ class RowGraph(NamedTuple):
         affinity: str,
         bandwidth: float | str,
         ties: str,
-        scaling: str | None,
+        scaling: "str | Scaling | None",
         seed: int,
         step: Callable[[], object],
     ) -> "RowGraph":
         """The rows, scaled, and their graph; ``step`` is called now and then."""
-        scaled = Scaling.of(X, scaling) if scaling is not None else None
+        scaled = Scaling.of(X, scaling) if isinstance(scaling, str) else scaling
         X = X if scaled is None else scaled.apply(X)
         found = nearest_neighbors(
             X,
@@ -291,8 +331,14 @@ class Scaling(NamedTuple):
         shift, scale = _mean_and_deviation(X) if how == "z-score" else _low_and_range(X)
         return cls(shift, np.where(scale > 0, scale, 1.0))
 
+    def back(self, X: Any) -> Any:
+        """Scaled rows as they were."""
+        return X * self.scale + self.shift
+
     def apply(self, X: Any) -> Any:
         """The rows, scaled; sparse ones stay sparse where zeros stay zeros."""
+        if isinstance(X, Blocks):
+            return X.mapped(self.apply)
         if not sparse.issparse(X):
             return (X - self.shift) / self.scale
         if self.shift.any():
@@ -341,12 +387,31 @@ def _warn_no_similarity(affinity: str, bandwidth: float, distances: Floats) -> N
 
 
 def _low_and_range(X: Any) -> tuple[Floats, Floats]:
+    if isinstance(X, Blocks):
+        low, high = (np.array(ends, dtype=np.float64) for ends in X.sum(_ends, None))
+        return low.min(axis=0), high.max(axis=0) - low.min(axis=0)
     ends = [X.min(axis=0), X.max(axis=0)]
     low, high = (np.asarray(e.toarray() if sparse.issparse(e) else e, float) for e in ends)
     return low.ravel(), (high - low).ravel()
 
 
+def _ends(block: Block, _: None) -> tuple[list[Any], list[Any]]:
+    return [block.X.min(axis=0)], [block.X.max(axis=0)]  # type: ignore[union-attr]
+
+
+def _sums(block: Block, _: None) -> tuple[int, Any]:
+    return len(block.X), np.asarray(block.X, dtype=np.float64).sum(axis=0)
+
+
+def _squares(block: Block, mean: Floats) -> tuple[Any]:
+    return (((np.asarray(block.X, dtype=np.float64) - mean) ** 2).sum(axis=0),)
+
+
 def _mean_and_deviation(X: Any) -> tuple[Floats, Floats]:
+    if isinstance(X, Blocks):
+        n, total = X.sum(_sums, None)
+        (squares,) = X.sum(_squares, total / n)
+        return total / n, np.sqrt(squares / n)
     if sparse.issparse(X):
         # Scikit-learn gives the precision of X, in which squares of float32 overflow.
         mean, variance = mean_variance_axis(X.astype(np.float64, copy=False), axis=0)

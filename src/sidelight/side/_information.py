@@ -690,6 +690,32 @@ class SideInformation:
         """
         return self._condensed
 
+    def placed(self, place: Any, n_samples: int) -> "SideInformation":
+        """The same statements about other rows: what is said of row i, of row ``place[i]``.
+
+        Parameters
+        ----------
+        place : array of shape (n_samples,)
+            A row for each row.
+        n_samples : int
+            How many rows there are now. They have no ids.
+
+        Returns
+        -------
+        SideInformation
+
+        Examples
+        --------
+        >>> side = SideInformation.from_pairs(must=[(0, 1)], n_samples=2)
+        >>> side.placed([4, 2], 6).must.tolist()
+        [[2, 4]]
+        """
+        said, place = self.statements, np.append(np.asarray(place, dtype=np.int64), -1)
+        i, j = place[said.i], place[said.j]
+        first = np.where(j >= 0, np.minimum(i, j), i)  # of a pair
+        moved = said._replace(i=first, j=np.where(j >= 0, np.maximum(i, j), j))
+        return self._with(moved, n_samples=n_samples, index=None)
+
     def __add__(self, other: object) -> "SideInformation":
         if not isinstance(other, SideInformation):
             return NotImplemented
@@ -879,9 +905,7 @@ def _codes_of(wanted: Any, names: tuple[Name, ...], *, strict: bool) -> list[int
     unknown = [w for w in chosen if not is_missing(w) and (type(w), w) not in code]
     if unknown:
         allowed = ", ".join(map(repr, names)) or "none"
-        raise SideInformationError(
-            f"{', '.join(map(repr, unknown))}: unknown; known: {allowed}."
-        )
+        raise SideInformationError(f"{', '.join(map(repr, unknown))}: unknown; known: {allowed}.")
     if strict and any(map(is_missing, chosen)):
         raise SideInformationError(f"every statement has a kind: {', '.join(KINDS)}.")
     return [-1 if is_missing(name) else code[type(name), name] for name in chosen]

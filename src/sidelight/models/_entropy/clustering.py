@@ -196,6 +196,7 @@ class StructuralEntropyClustering(EntropyGraphModel):
     [0, 0, 0, 0]
     """
 
+    on_dask = True
     weight_unit = "similarity of the neighbour graph"
     scales = "Time and memory grow with the edges of the neighbour graph and with the statements."
     _published: ClassVar[dict[str, Any]] = {
@@ -299,7 +300,7 @@ class StructuralEntropyClustering(EntropyGraphModel):
         begin = None
         if self.init is not None:
             begin = _numbered(given_labels(self.init, X.shape[0], X=self._from_metric(X)))
-        level = search.priced(search.first_level(rows.graph, *relation), self.price)
+        level = search.priced(search.first_level(rows.by_mass(rows.graph), *relation), self.price)
         problem = Problem(
             level, relation.pairs, np.asarray(side.groups()),
             begin, rows.all_equal, self.n_clusters, self.must_first, self.refine, self.price,

@@ -162,6 +162,7 @@ class ConstraintPropagation(SpectralModel):
     np.True_
     """
 
+    on_dask = True
     weight_unit = "similarity of the neighbour graph"
     scales = (
         "Time and memory grow with the edges of the neighbour graph and with the groups of "
@@ -213,7 +214,8 @@ class ConstraintPropagation(SpectralModel):
         self.random_state = random_state
 
     def _embedding(self, rows: RowGraph, side: SideInformation) -> Embedding:
-        return self._of_graph(self._adapted(rows, relation_of(side)), rows.seed, side)
+        graph = rows.by_mass(self._adapted(rows, relation_of(side)))
+        return self._of_graph(graph, rows.seed, side)
 
     def _adapted(self, rows: RowGraph, relation: Relation) -> sparse.csr_array:
         """The graph with all of F in it."""

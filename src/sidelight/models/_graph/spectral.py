@@ -67,7 +67,8 @@ class SpectralModel(GraphModel, ABC):
         Parameters
         ----------
         X : array, CSR matrix or data frame of shape (n_samples, n_features)
-            The data, or with ``affinity="precomputed"`` similarities (n_samples, n_samples).
+            The data, or with ``affinity="precomputed"`` similarities (n_samples, n_samples); a Dask
+            array where the tag ``on_dask`` says so.
         y : array of shape (n_samples,), optional
             Partial labels, −1 (or None, NaN) where unknown; joined to ``side``.
         side : SideInformation, optional
@@ -78,9 +79,11 @@ class SpectralModel(GraphModel, ABC):
         self
         """
         X, side, seed = prepare(self, X, y, side)
+        X, side, mass = self._points(X, side, seed)
         with Task.of_fit(self, 2) as fit:
             with fit.part("neighbours") as task:
-                rows = self._row_graph(X, seed, len(side.labelled_classes), task.step)
+                n_classes = len(side.labelled_classes)
+                rows = self._row_graph(X, seed, n_classes, task.step, mass=mass)
             with fit.part("eigenvectors and k-means") as task:
                 found, number = self._divide(X, rows, side, seed, task.step)
         self._keep_rows(rows)

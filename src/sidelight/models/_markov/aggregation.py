@@ -31,7 +31,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.callback import with_callbacks
-from sklearn.utils.validation import check_is_fitted
 
 from sidelight._validation import (
     HasMethods,
@@ -39,11 +38,11 @@ from sidelight._validation import (
     Interval,
     Real,
     StrOptions,
-    check_new_x,
     prepare,
 )
+from sidelight.blocks import Blocks
 from sidelight.exceptions import DataError
-from sidelight.models._base import SideClusterer
+from sidelight.models._condensing import CondensingModel, Points
 from sidelight.models._fitting import (
     STARTS,
     best_of_starts,
@@ -69,7 +68,7 @@ _DENSE_ROWS = 2_000
 _GIVEN = ("similarity", "transition")
 
 
-class MarkovAggregation(SideClusterer):
+class MarkovAggregation(CondensingModel):
     """Clusters of the states of a Markov chain with similar transitions.
 
     A walk steps from row to row, to near ones mostly. Clusters are chosen such that the walk
@@ -218,6 +217,7 @@ class MarkovAggregation(SideClusterer):
     weight_unit = "a probability"
     takes_similarities: ClassVar[dict[str, Any]] = {"chain": "similarity"}
     takes_sparse = True
+    on_dask = True
     repetition = "adds"
     contradictions = "tolerated"
     objective_sense = "min"
@@ -303,8 +303,8 @@ class MarkovAggregation(SideClusterer):
         Parameters
         ----------
         X : array, CSR matrix or data frame of shape (n_samples, n_features)
-            The data; with ``chain="similarity"`` or ``"transition"`` of shape (n_samples,
-            n_samples).
+            The data, also a Dask array; with ``chain="similarity"`` or ``"transition"`` of shape
+            (n_samples, n_samples).
         y : array of shape (n_samples,), optional
             Partial labels, −1 (or None, NaN) where unknown; joined to ``side``.
         side : SideInformation, optional
@@ -315,10 +315,12 @@ class MarkovAggregation(SideClusterer):
         self
         """
         X, side, seed = prepare(self, X, y, side)
+        points = self._points(X, side, seed)
+        X, side = points.X, points.side
         n_clusters = number_of_clusters(self.n_clusters, X.shape[0], side)
-        chain = self._build_chain(X, seed)
+        chain = self._build_chain(points, seed)
         if self.constraints == "soft":
-            units = soft_units(side, np.log2(self.accuracy / (1 - self.accuracy)) / X.shape[0])
+            units = soft_units(side, np.log2(self.accuracy / (1 - self.accuracy)) / points.n_rows)
         else:
             units = hard_units(side)
         problem = Problem(
@@ -336,24 +338,27 @@ class MarkovAggregation(SideClusterer):
             )
         return self._publish_run(best, problem, side, seed)
 
-    def predict(self, X: Any) -> Ints:
+    def predict(self, X: Any) -> Any:
         """The cluster that the next step from each row of X most likely leads to.
 
         Parameters
         ----------
         X : array, CSR matrix or data frame of shape (n_samples, n_features)
-            New rows; for a given chain, their similarities or transitions to the states of ``fit``.
+            New rows, also as a Dask array; for a given chain, their similarities or transitions to
+            the states of ``fit``.
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,), or a Dask array
             For rows of ``fit`` it may differ from ``labels_``, which also keep the statements.
         """
-        check_is_fitted(self)
-        X = check_new_x(self, X)
+        return super().predict(X)
+
+    def _predict_rows(self, X: Any) -> Ints:
+        labels = self._known_labels()
         if self.sigma_ is None:
             chains.refuse_negative(X, "similarities and transitions")
-            votes = np.asarray(X @ chains.one_hot(self.labels_, self.n_clusters_))
+            votes = np.asarray(X @ chains.one_hot(labels, self.n_clusters_))
             lost = np.flatnonzero(votes.sum(axis=1) <= 0)
             if len(lost):
                 raise DataError(
@@ -361,7 +366,7 @@ class MarkovAggregation(SideClusterer):
                     "needs an entry above zero."
                 )
             return votes.argmax(axis=1)
-        known = (X, self._rows, self.labels_, self.n_clusters_, self.sigma_)
+        known = (X, self._rows, labels, self.n_clusters_, self.sigma_)
         if self._is_dense:
             return chains.dense_votes(*known).argmax(axis=1)
         n_neighbors = chains.reach(self._rows.shape[0], self.n_neighbors)
@@ -377,7 +382,16 @@ class MarkovAggregation(SideClusterer):
 
     # The steps of fit
 
-    def _build_chain(self, X: Any, seed: int) -> chains.Chain:
+    def _points(self, X: Any, side: SideInformation, seed: int) -> Points:
+        if self.chain in _GIVEN and isinstance(X, Blocks):
+            raise DataError(
+                f"chain={self.chain!r} takes a matrix of all states at once, and X is a Dask "
+                "array. Give the rows and another chain, or a sparse matrix in memory."
+            )
+        return super()._points(X, side, seed)
+
+    def _build_chain(self, points: Points, seed: int) -> chains.Chain:
+        X, _, mass = points
         self.sigma_: float | None = None
         if self.chain == "similarity":
             return chains.similarity_chain(X)
@@ -385,9 +399,11 @@ class MarkovAggregation(SideClusterer):
             return chains.transition_chain(X)
         self._rows, self._seed = X, seed
         if self.chain == "dense" or (self.chain == "auto" and X.shape[0] <= _DENSE_ROWS):
-            chain, self.sigma_ = chains.dense_chain(X, self.n_neighbors, self.count_self)
+            chain, self.sigma_ = chains.dense_chain(X, self.n_neighbors, self.count_self, mass)
         else:
-            chain, self.sigma_ = chains.sparse_chain(X, self.n_neighbors, self.count_self, seed)
+            chain, self.sigma_ = chains.sparse_chain(
+                X, self.n_neighbors, self.count_self, seed, mass
+            )
         self._is_dense = chain.is_dense
         return chain
 

@@ -77,8 +77,13 @@ class Chain(NamedTuple):
 # From data
 
 
-def dense_chain(X: Any, n_neighbors: int, count_self: bool) -> tuple[Chain, float]:
-    """The kernel on all pairs of rows, and its sigma."""
+def dense_chain(
+    X: Any, n_neighbors: int, count_self: bool, mass: Floats | None = None
+) -> tuple[Chain, float]:
+    """The kernel on all pairs of rows, and its sigma.
+
+    mass: how many rows each stands for. A step counts for as many as the smaller of its ends has.
+    """
     _check_memory(X.shape[0])
     distances = _squared_distances(X)
     sigma = _mean_nearest(distances, n_neighbors, count_self)
@@ -88,6 +93,8 @@ def dense_chain(X: Any, n_neighbors: int, count_self: bool) -> tuple[Chain, floa
         with np.errstate(over="ignore"):  # infinitely far is not similar
             np.divide(here, -sigma, out=here)
         np.exp(here, out=here)
+        if mass is not None:
+            here *= np.minimum(mass[tile * _TILE : (tile + 1) * _TILE, None], mass)
 
     _for_tiles(weigh, len(distances))
     return _reversible(distances), sigma
@@ -104,14 +111,16 @@ def _check_memory(n_rows: int) -> None:
         )
 
 
-def sparse_chain(X: Any, n_neighbors: int, count_self: bool, seed: int) -> tuple[Chain, float]:
+def sparse_chain(
+    X: Any, n_neighbors: int, count_self: bool, seed: int, mass: Floats | None = None
+) -> tuple[Chain, float]:
     """The kernel on the neighbour graph, the diagonal kept, and its sigma.
 
     Where all rows are neighbours it is the dense chain, as an array: shorter, and equal to the bit.
     """
     n = X.shape[0]
     if reach(n, n_neighbors) == n - 1:
-        return dense_chain(X, n_neighbors, count_self)
+        return dense_chain(X, n_neighbors, count_self, mass)
     found = nearest_neighbors(X, reach(n, n_neighbors), random_state=seed)
     graph = join_neighbors(found)
     k = min(n_neighbors, n - 1)
@@ -122,6 +131,9 @@ def sparse_chain(X: Any, n_neighbors: int, count_self: bool, seed: int) -> tuple
     graph.data = _kernel(graph.data**2, sigma)
     weights = sparse.csr_array(graph + sparse.eye_array(n, format="csr"))
     weights.sort_indices()
+    if mass is not None:
+        row = np.repeat(np.arange(n), np.diff(weights.indptr))
+        weights.data *= np.minimum(mass[row], mass[weights.indices])
     return _reversible(weights), sigma
 
 

@@ -1,0 +1,103 @@
+"""Representatives of rows: cells of near rows, their masses, and annotated rows apart."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sidelight import SideInformation
+from sidelight.blocks import BLOCK_ROWS, as_blocks
+from sidelight.graph import _representatives, representatives
+
+
+def some(n=2000, n_features=3):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, n_features)) + 8 * rng.integers(3, size=(n, 1))
+    side = SideInformation.from_pairs(must=rng.integers(n, size=(20, 2)), n_samples=n)
+    return X, side
+
+
+def cells_of(X, tree):
+    """The cell of each row, from the definition of the tree."""
+    found = []
+    for row in X:
+        node = 0
+        while node >= 0:
+            below = float(np.dot(tree.normal[node], row)) <= tree.offset[node]
+            node = int(tree.child[node, 0 if below else 1])
+        found.append(-1 - node)
+    return np.array(found)
+
+
+@pytest.mark.parametrize("n_cells", [1, 2, 50, 300])
+def test_masses_and_means_are_those_of_the_cells(n_cells):
+    X, side = some()
+    rows = side.annotated_rows
+    found = representatives(as_blocks(X), side, n_cells, seed=0)
+    assert found.mass.sum() == len(X)
+    assert len(found.X) <= n_cells + len(rows)
+    assert_array_equal(found.annotated, rows)
+    assert_array_equal(found.X[found.place], X[rows])
+    assert_array_equal(found.mass[found.place], 1.0)
+    if n_cells * 10 >= len(X):  # the sample is all of the rows
+        cells = np.delete(np.arange(len(found.X)), found.place)
+        assert_allclose(found.mass[cells] @ found.X[cells], np.delete(X, rows, axis=0).sum(axis=0))
+
+
+def test_statements_are_about_the_points_of_their_rows():
+    X, side = some()
+    found = representatives(as_blocks(X), side, 50, seed=0)
+    rows = np.full(len(found.X), -1)
+    rows[found.place] = found.annotated
+    pairs = np.sort(rows[found.side.must], axis=1)
+    assert sorted(map(tuple, pairs.tolist())) == sorted(map(tuple, side.must.tolist()))
+
+
+def test_rows_fall_into_the_cell_that_the_planes_say():
+    X, _ = some()
+    grown = _representatives._grown(X, 40)
+    assert grown.n_cells == 40
+    assert_array_equal(cells_of(X, grown.tree), grown.cell)
+
+
+def test_a_cell_is_smaller_than_its_parts_of_the_data():
+    X, _ = some(4000)
+    cell = _representatives._grown(X, 200).cell
+    means = np.stack([X[cell == c].mean(axis=0) for c in range(200)])
+    inside = ((X - means[cell]) ** 2).sum()
+    # The best that 200 cells in three dimensions can do is near 200^(-2/3) = 0.03.
+    assert inside < 0.06 * ((X - X.mean(axis=0)) ** 2).sum()
+    assert np.bincount(cell).max() < 5 * len(X) / 200
+
+
+def test_points_stand_in_the_order_of_their_first_rows():
+    X, side = some(2 * BLOCK_ROWS)
+    found = representatives(as_blocks(X), side, 50, seed=0)
+    grown_from = np.delete(np.arange(len(X)), side.annotated_rows)
+    near = ((X[grown_from[0]] - found.X) ** 2).sum(axis=1)
+    assert near[:2].min() < 9.0
+    assert_array_equal(np.diff(found.place) > 0, True)
+
+
+def test_equal_rows_are_one_point_and_annotated_rows_may_be_all():
+    X = np.repeat([[0.0, 1.0], [5.0, 1.0]], 30, axis=0)
+    found = representatives(as_blocks(X), SideInformation.empty(60), 20, seed=0)
+    assert_array_equal(found.X, [[0.0, 1.0], [5.0, 1.0]])
+    assert_array_equal(found.mass, [30.0, 30.0])
+    everyone = SideInformation.from_labels(np.zeros(60, dtype=int))
+    found = representatives(as_blocks(X), everyone, 20, seed=0)
+    assert_array_equal(found.X, X)
+    assert_array_equal(found.mass, 1.0)
+
+
+def test_far_from_the_origin_rows_are_told_apart():
+    X, side = some()
+    moved = representatives(as_blocks(X + 1e6), side, 50, seed=0)
+    assert_allclose(moved.X - 1e6, representatives(as_blocks(X), side, 50, seed=0).X, atol=1e-3)
+
+
+def test_single_precision_has_the_same_masses():
+    X, side = some()
+    X = X.astype(np.float32)
+    one = representatives(as_blocks(X), side, 50, seed=0)
+    other = representatives(as_blocks(X.astype(np.float64)), side, 50, seed=0)
+    assert_array_equal(one.mass, other.mass)
