@@ -6,15 +6,16 @@ tenth of the rows, all of them right. One start each. `HMRFKMeans` learns its me
 Peers of the package active-semi-supervised-clustering start from the same centres as ours, at 1,000
 and 10,000 rows: the base line of these cases is the peer, whose adjusted Rand index is `peer_ari`,
 and `objective_ratio` is our objective over its own, both by our formula for the stated pairs. Both
-programs move rows with pairs one by one in a random order, and may end in one of several local
-minima: of six starts with six orders each at 1,000 rows, PCKMeans ended below the peer's run of the
-same order in 35 of 36, and above it (by .9 %) in one, where the peer had found another minimum.
+programs move rows with pairs one by one in a random order, and end in one of several local minima:
+no start decides which. The case with 12 starts and three orders of each has the highest ratio of
+all, and in `above_peer` the share of them in which ours is above.
 k-means-constrained is the base line of the case with sizes. A peer that is not done within the time
 limit is said to be so.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -27,6 +28,7 @@ from sidelight.metrics import adjusted_rand
 from sidelight.side import SideInformation, sample_labels, sample_pairs
 
 K, D, STATED = 10, 16, 0.1
+N_STARTS, N_ORDERS = 12, 3  # of PCKMeans and its peer
 SIZES = (100_000, 1_000_000)
 PEER_SECONDS = 300.0  # of a measurement with both, so that it ends
 WITH_LABELS = {"SeededKMeans": 1.0, "ConstrainedKMeans": 1.0}
@@ -127,6 +129,20 @@ def beside(name: str) -> Callable[[Task, Any], Mapping[str, float]]:
     return score
 
 
+def from_other_starts(task: Task, _: Any) -> Mapping[str, float]:
+    """The highest ratio of our objective to the peer's, and how often ours is above."""
+    ratios = []
+    for start, order in itertools.product(range(N_STARTS), range(N_ORDERS)):
+        rows = np.random.default_rng(2 + start).choice(len(task.X), K, replace=False)
+        at = task._replace(start=task.X[rows])
+        ours, theirs = (
+            objective("PCKMeans", at, np.asarray(fit("PCKMeans")(at, order).labels_))
+            for fit in (from_the_same_start, peer)
+        )
+        ratios.append(ours / theirs)
+    return {"objective_ratio": max(ratios), "above_peer": float(np.mean(np.array(ratios) > 1))}
+
+
 def sizes_within(room: float) -> tuple[Callable[[Task, int], Any], Callable[[Task, int], Any]]:
     """Ours and the peer's fit with clusters that differ from n / K by at most this share."""
 
@@ -188,6 +204,21 @@ CASES = [
             ),
         )
         for name in ("SeededKMeans", "ConstrainedKMeans", "PCKMeans", "COPKMeans")
+    ),
+    Case(
+        f"PCKMeans, {N_STARTS * N_ORDERS} starts and orders, "
+        "beside active-semi-supervised-clustering",
+        data=task("pairs"),
+        run=from_the_same_start("PCKMeans"),
+        baseline=peer("PCKMeans"),
+        prepare=fresh,
+        sizes=(1_000,),
+        score=from_other_starts,
+        warm_up_rows=300,
+        threads=("one",),
+        memory=False,
+        time_limit=3 * PEER_SECONDS,
+        targets=(Target("objective_ratio", 1.0, 1_000),),
     ),
     *(
         Case(

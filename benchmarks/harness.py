@@ -64,6 +64,7 @@ COLUMNS = (
     "peer_ari",
     "peer_kept",
     "objective_ratio",
+    "above_peer",
     "status",
 )
 
