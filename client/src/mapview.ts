@@ -436,6 +436,19 @@ export function thinned(path: Corner[], most = 400): Corner[] {
   return Array.from({ length: most }, (_, k) => path[Math.floor(k * step)]!);
 }
 
+/** Which boxes, given by their middles, cover none of those before them that are shown. */
+export function withoutOverlap(boxes: { at: [number, number]; wide: number; high: number }[]): boolean[] {
+  const kept: typeof boxes = [];
+  return boxes.map((one) => {
+    const isFree = kept.every(
+      (other) =>
+        Math.abs(one.at[0] - other.at[0]) >= (one.wide + other.wide) / 2 || Math.abs(one.at[1] - other.at[1]) >= (one.high + other.high) / 2,
+    );
+    if (isFree) kept.push(one);
+    return isFree;
+  });
+}
+
 /** Points in the cells of a grid, to find the nearest one quickly. */
 export class PointIndex {
   private readonly side: number;

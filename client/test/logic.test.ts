@@ -4,7 +4,7 @@ import { colourOf, movedRows, paint } from "../src/colours";
 import { compareTexts } from "../src/differ";
 import { actionOf, clashes, DEFAULTS, merged } from "../src/keys";
 import { readPoints } from "../src/mapdata";
-import { PointIndex, pointSize, thinned } from "../src/mapview";
+import { PointIndex, pointSize, thinned, withoutOverlap } from "../src/mapview";
 import { placeOf } from "../src/router";
 import { guess, preparing } from "../src/screens/Import";
 import { accuracyWords } from "../src/screens/People";
@@ -71,6 +71,13 @@ describe("colours", () => {
     expect([...movedRows(base, other)]).toEqual([0, 0, 0, 1]);
     const pale = paint(4, { ...base, moved: movedRows(base, other) });
     expect(pale[3]).toBeLessThan(pale[15]!);
+  });
+});
+
+describe("names on the map", () => {
+  it("give way to those of larger clusters, which come first", () => {
+    const box = (x: number, y: number) => ({ at: [x, y] as [number, number], wide: 40, high: 10 });
+    expect(withoutOverlap([box(0, 0), box(30, 5), box(30, 12), box(80, 0)])).toEqual([true, false, true, true]);
   });
 });
 

@@ -5,7 +5,7 @@ import { get, type Row, type Run, type Step } from "../api";
 import { colourOf, css } from "../colours";
 import { listen } from "../keys";
 import { clustersOf, MapData, SHOWN } from "../mapdata";
-import { type Box, MapView, type Mode } from "../mapview";
+import { type Box, MapView, type Mode, withoutOverlap } from "../mapview";
 import { Cell, isPicture, Key, KeyDialog, Loading, pictureAt, Problem, Text } from "../parts";
 import { here, placeOf, setQuery } from "../router";
 import { type Op, pointsOf, stepWords } from "../selection";
@@ -297,7 +297,7 @@ function follow(data: MapData, canvas: HTMLCanvasElement, over: SVGSVGElement, p
 
 /** The names of clusters where most of their points are. */
 class Names {
-  private shown: { at: [number, number]; box: HTMLElement }[] = [];
+  private shown: { at: [number, number]; box: HTMLElement; wide: number; high: number }[] = [];
   constructor(
     private readonly data: MapData,
     private readonly parent: HTMLElement,
@@ -322,7 +322,7 @@ class Names {
       const sum = sums.get(found.number) ?? [0, 0, 0];
       sums.set(found.number, [sum[0] + points.xy[2 * k]!, sum[1] + points.xy[2 * k + 1]!, sum[2] + 1]);
     }
-    for (const cluster of clusters) {
+    for (const cluster of [...clusters].sort((a, b) => b.size - a.size)) {
       const sum = sums.get(cluster.number);
       if (!sum) continue;
       const box = document.createElement("div");
@@ -330,16 +330,21 @@ class Names {
       box.dir = "auto";
       box.textContent = cluster.name;
       this.parent.append(box);
-      this.shown.push({ at: [sum[0] / sum[2], sum[1] / sum[2]], box });
+      this.shown.push({ at: [sum[0] / sum[2], sum[1] / sum[2]], box, wide: 0, high: 0 });
     }
+    for (const one of this.shown) [one.wide, one.high] = [one.box.offsetWidth, one.box.offsetHeight];
     this.place(view);
   }
 
+  /** Where names would cover each other, that of the larger cluster is shown. */
   place(view: MapView): void {
-    for (const { at, box } of this.shown) {
-      const [x, y] = view.pixel(...at);
+    const places = this.shown.map(({ at, wide, high }) => ({ at: view.pixel(...at), wide, high }));
+    const clear = withoutOverlap(places);
+    this.shown.forEach(({ box }, k) => {
+      const [x, y] = places[k]!.at;
       box.style.transform = `translate(${Math.round(x)}px, ${Math.round(y)}px) translate(-50%, -50%)`;
-    }
+      box.style.visibility = clear[k] ? "visible" : "hidden";
+    });
   }
 }
 
@@ -397,7 +402,7 @@ function Legend({ data }: { data: MapData }) {
           <li key={one.number}>
             <input type="checkbox" id={`c${one.number}`} checked={!data.hidden.value.has(one.colour)} onChange={() => flip(one.colour)} />
             <span class="swatch" style={{ background: css(colourOf(one.colour)) }} />
-            <label class="label" for={`c${one.number}`}>
+            <label class="label" for={`c${one.number}`} title={one.name}>
               <Text>{one.name}</Text>
             </label>
             <span class="size">{count(one.size)}</span>
@@ -549,13 +554,13 @@ function Chooser({ data }: { data: MapData }) {
     annotator: project.value!.annotators.map(String),
   };
   const ways: [Step["by"], string][] = [
-    ["text", "that contain"],
-    ["unlabelled", "without a label"],
-    ["all", "all of them"],
-    ...(run ? ([["cluster", "of cluster"]] as [Step["by"], string][]) : []),
-    ...(run?.scores.membership ? ([["confidence", "with confidence below (%)"]] as [Step["by"], string][]) : []),
-    ...(choices.class?.length ? ([["class", "labelled"]] as [Step["by"], string][]) : []),
-    ...(choices.annotator?.length ? ([["annotator", "spoken of by"]] as [Step["by"], string][]) : []),
+    ["text", "rows that contain"],
+    ["unlabelled", "rows without a label"],
+    ["all", "all rows"],
+    ...(run ? ([["cluster", "rows of cluster"]] as [Step["by"], string][]) : []),
+    ...(run?.scores.membership ? ([["confidence", "rows with confidence below (%)"]] as [Step["by"], string][]) : []),
+    ...(choices.class?.length ? ([["class", "rows labelled"]] as [Step["by"], string][]) : []),
+    ...(choices.annotator?.length ? ([["annotator", "rows spoken of by"]] as [Step["by"], string][]) : []),
   ];
   const list = choices[by.value];
   const choose = (event: Event) => {
@@ -588,7 +593,7 @@ function Chooser({ data }: { data: MapData }) {
         >
           {ways.map(([name, words]) => (
             <option key={name} value={name}>
-              rows {words}
+              {words}
             </option>
           ))}
         </select>
@@ -675,6 +680,7 @@ function Sayings({ data, say }: { data: MapData; say: (text: string) => void }) 
 function Inside({ data }: { data: MapData }) {
   const found = data.selected.value!;
   const columns = Object.keys(found.rows[0]?.cells ?? {});
+  const traits = found.profile.filter((one) => Math.abs(one.deviations) >= 0.05).slice(0, 5);
   return (
     <>
       {found.clusters.length > 0 && (
@@ -694,12 +700,19 @@ function Inside({ data }: { data: MapData }) {
       )}
       {found.classes.length > 0 && (
         <p>
-          Labelled: {found.classes.map((one) => `${one.name} ${count(one.n)}`).join(", ")}
+          Labelled:{" "}
+          {found.classes.map((one, k) => (
+            <span key={one.name}>
+              {k > 0 && ", "}
+              <Text>{one.name}</Text> {count(one.n)}
+            </span>
+          ))}
         </p>
       )}
       <h3>How they differ from all rows</h3>
+      {traits.length === 0 && <p class="muted">In nothing that counts.</p>}
       <ul class="steps">
-        {found.profile.slice(0, 5).map((one) => (
+        {traits.map((one) => (
           <li key={one.name}>
             <Text>{one.name}</Text>: {one.deviations > 0 ? "higher" : "lower"} by {Math.abs(one.deviations).toFixed(1)} deviations
           </li>

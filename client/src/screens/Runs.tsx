@@ -122,8 +122,12 @@ function Table({ runs, jobs, pin, judge }: TableProps) {
           <tr>
             <th scope="col">Run</th>
             <th scope="col">Clusters</th>
-            <th scope="col">Knew</th>
-            <th scope="col">Not kept</th>
+            <th scope="col" class="number">
+              Statements
+            </th>
+            <th scope="col" class="number">
+              Not kept
+            </th>
             <th scope="col">Held out</th>
             <th scope="col">Made</th>
             <th scope="col">
@@ -157,8 +161,8 @@ function Table({ runs, jobs, pin, judge }: TableProps) {
                   {clustersOf(run).length > 12 && <span class="muted">and {clustersOf(run).length - 12} more</span>}
                 </div>
               </td>
-              <td>{plural(Number(run.scores.n_statements ?? 0), "statement")}</td>
-              <td>{count(Number(run.scores.n_broken ?? 0))}</td>
+              <td class="number">{count(Number(run.scores.n_statements ?? 0))}</td>
+              <td class="number">{count(Number(run.scores.n_broken ?? 0))}</td>
               <td>
                 <HeldOut run={run} />
                 {!run.scores.held_out && mayEdit() && (

@@ -122,16 +122,16 @@ function Table({ list }: { list: Statement[] }) {
           {plural(found.length, "statement")}
         </span>
       </div>
-      <div class="scroll" tabIndex={0} role="region" aria-label="Statements">
+      <div class="scroll narrow" tabIndex={0} role="region" aria-label="Statements">
         <table>
           <thead>
             <tr>
               <th scope="col">Statement</th>
               <th scope="col">By</th>
-              <th scope="col" class="number">
+              <th scope="col" class="number spare">
                 Seconds
               </th>
-              <th scope="col" class="number">
+              <th scope="col" class="number spare">
                 Weight
               </th>
               <th scope="col">Last run</th>
@@ -175,8 +175,8 @@ function StatementRow({ one }: { one: Statement }) {
       <td>
         <Text>{String(one.annotator ?? "–")}</Text>
       </td>
-      <td class="number">{one.seconds === null ? "–" : one.seconds.toFixed(1)}</td>
-      <td class="number">{cellText(one.weight)}</td>
+      <td class="number spare">{one.seconds === null ? "–" : one.seconds.toFixed(1)}</td>
+      <td class="number spare">{cellText(one.weight)}</td>
       <td>
         {one.error !== null ? `${percent(one.error)} wrong` : one.kept === null ? "–" : one.kept ? "kept" : "not kept"}
       </td>
@@ -329,7 +329,7 @@ function Resolver() {
             </button>
           </p>
         )}
-        <div class="scroll" tabIndex={0} role="region" aria-label="The rows">
+        <div class="scroll narrow" tabIndex={0} role="region" aria-label="The rows">
           <table>
             <thead>
               <tr>
