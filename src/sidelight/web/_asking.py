@@ -36,6 +36,7 @@ def _think(pipe: Connection, store_address: str, bulk: str) -> None:
     step_back()
     store, folder = Store(store_address), Folder(bulk)
     brains: dict[int, Brain] = {}
+    checked: dict[int, int] = {}
     while True:
         try:
             wanted = pipe.recv()
@@ -45,7 +46,10 @@ def _think(pipe: Connection, store_address: str, bulk: str) -> None:
             return
         project, n = wanted
         try:
-            withdraw_implied(store, project)
+            last = store.last_event(project)
+            if checked.get(project) != last:  # nothing new, nothing new implied
+                withdraw_implied(store, project)
+                checked[project] = last
             brains[project] = follow(brains.get(project), store, folder, project)
             pipe.send(("questions", describe(brains[project].asker, n)))
         except Exception as error:
