@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -52,6 +53,23 @@ def test_a_first_result_is_three_clicks_away(site):
     assert example in links(index)
     (script,) = [path for path in links(example) if path.suffix == ".py"]
     assert script.read_text() == (ROOT / "examples" / script.name).read_text()
+
+
+def test_no_link_is_broken(site):
+    anchors = {
+        page: set(re.findall(r'\bid="([^"]+)"', page.read_text(encoding="utf-8")))
+        for page in site.rglob("*.html")
+        if "_static" not in page.parts  # templates of the theme
+    }
+    broken = []
+    for page in anchors:
+        for target, anchor in re.findall(
+            r'href="([^"#:?]*)(?:\?[^"#]*)?(?:#([^"]+))?"', page.read_text(encoding="utf-8")
+        ):
+            file = (page.parent / unquote(target)).resolve() if target else page
+            if not file.exists() or (anchor and unquote(anchor) not in anchors.get(file, {anchor})):
+                broken.append(f"{page.relative_to(site)}: {target}#{anchor}")
+    assert not broken
 
 
 def test_the_landing_page_has_pictures(site):
