@@ -106,7 +106,7 @@ class MarkovAggregation(CondensingModel):
         and below 1. At 2/3 a broken statement costs one bit for one of n rows.
     n_init : int or "auto", default="auto"
         The number of starts, of which the best is kept. "auto": 5 up to 2,000 rows and fewer above,
-        down to 1 above 5,000.
+        down to 1 above 5,000; 5 may find better clusters there.
     max_iter : int, default=100
         The limit on the sweeps at one value of beta.
     init : {"auto", "repaired", "coloring"}, array, or fitted model, default="auto"
