@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
-from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics import adjusted_rand_score, cohen_kappa_score
 from sklearn.mixture import BayesianGaussianMixture
 
 import oracles_bayesian_mixture as oracles
@@ -20,7 +20,7 @@ from sidelight.blocks import as_blocks, threads
 from sidelight.datasets import make_blobs, make_merged_gaussians, make_two_views
 from sidelight.exceptions import DataError, LostClassWarning
 from sidelight.models._bayesian import run as steps
-from sidelight.models._bayesian.start import from_labels
+from sidelight.models._bayesian.start import ahead, from_labels, number_kept
 from sidelight.side import sample_labels, sample_pairs
 
 
@@ -468,6 +468,45 @@ def test_classes_in_correlated_columns_keep_their_rows():
 
 
 # The number of components where nobody gave one
+
+
+@pytest.mark.parametrize("separation", [5.0, 8.0])
+def test_pairs_alone_find_about_ten_of_ten_gaussians(separation):
+    sample = make_blobs(2_000, 16, 10, separation=separation, random_state=0)
+    side = sample_pairs(sample.y, 200, random_state=1)
+    model = BayesianMixture(random_state=0).fit(sample.X, side=side)
+    # What `StructuralEntropyTree` finds was the limit: 5 of those that overlap.
+    assert 8 <= model.n_clusters_ <= 12
+    assert adjusted_rand_score(sample.y, model.labels_) > (0.6 if separation == 5.0 else 0.95)
+
+
+def test_pairs_do_not_ask_for_more_clusters_than_there_are():
+    sample = make_blobs(600, 8, 3, separation=8.0, random_state=0)
+    side = sample_pairs(sample.y, 300, accuracy=0.9, random_state=1)
+    for lowest in (3, 4):
+        assert number_kept(sample.X, side, lowest, 0) == lowest
+    assert number_kept(sample.X, side, 2, 0) == 3
+    some = SideInformation.from_pairs(cannot=side.cannot, n_samples=600)
+    assert number_kept(sample.X, some, 2, 0) == 2  # nothing says what is one cluster
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_how_far_a_number_is_ahead_is_a_difference_of_kappas_with_its_jackknife(seed):
+    rng = np.random.default_rng(seed)
+    truth = rng.random(60) < 0.3
+    one = truth ^ (rng.random(60) < 0.2)
+    other = truth ^ (rng.random(60) < 0.4)
+
+    def difference(keep):
+        first, second = (cohen_kappa_score(truth[keep], x[keep]) for x in (one, other))
+        return first - second
+
+    everything = np.ones(60, dtype=bool)
+    without = np.array([difference(np.arange(60) != i) for i in range(60)])
+    expected = difference(everything)
+    error = np.sqrt(59 / 60 * ((without - expected) ** 2).sum())
+    assert_allclose(ahead(one, other, truth), (expected, expected / error))
+    assert ahead(one, one, truth) == (0.0, 0.0)
 
 
 def test_without_statements_there_is_room_for_ten():

@@ -101,8 +101,9 @@ class BayesianMixture(RowMixture):
     n_components : int, optional
         The largest number of clusters. By default 10 if there are no statements. Else as many as
         `StructuralEntropyTree` finds with them (in 4,000 rows, if there are more), at least the
-        labelled classes and, where there are any, at most twice as many. With ``init`` as many as
-        that has; in the first batch of ``partial_fit`` at least 10.
+        labelled classes and, where there are any, at most twice as many. Where only pairs are
+        stated it may be more: the number at which k-means agrees best with them, if that is clear.
+        With ``init`` as many as that has; in the first batch of ``partial_fit`` at least 10.
     emission : str, list or Emission class, default="gaussian"
         What rows of one cluster look like: "gaussian" (full covariances, Normal-Wishart prior),
         "gaussian_diag" (diagonal ones, Normal-Gamma), "poisson" (counts, Gamma), "multinomial"

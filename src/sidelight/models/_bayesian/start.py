@@ -1,5 +1,6 @@
 """Where a run of BayesianMixture begins: K-means, a partition, or a fitted model."""
 
+import math
 import warnings
 from typing import Any
 
@@ -27,6 +28,11 @@ SAMPLE = 20_000
 FEW = 4_000
 # Components where nothing is said: roomy, as the data have to find the number alone.
 ROOM = 10
+# Numbers of clusters that pairs may ask for, as multiples of what the data alone suggest, and the
+# starts of the k-means that is asked about each.
+_FACTORS = (1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
+_WITNESSES = 3
+_SURE = 3.0  # standard errors
 
 
 def check_readable(rows: Blocks, emission: Emission, index: NDArray[Any] | None) -> None:
@@ -73,7 +79,8 @@ def number_found(rows: Blocks, side: SideInformation, emission: Emission, seed: 
 
     Ten components for every table are too many for most and too few for some, and the bound does
     not mend it: it takes another component for whatever is not Gaussian. The rule was chosen on
-    draw 0 of the 26 development tables, see docs/results/defaults.
+    draw 0 of the 26 development tables, see docs/results/defaults. Pairs alone may ask for more
+    (`number_kept`): where clusters overlap, the tree joins them.
     """
     if not len(side.annotated_rows):
         return ROOM
@@ -84,6 +91,7 @@ def number_found(rows: Blocks, side: SideInformation, emission: Emission, seed: 
         return max(n_classes, 1)
     tree = find_model("StructuralEntropyTree")(
         affinity="cosine" if X.shape[1] > 2 else "local",  # one column has two directions only
+        n_neighbors=5,
         scaling=None if sparse.issparse(X) else "z-score",
         random_state=seed,
     )
@@ -91,8 +99,71 @@ def number_found(rows: Blocks, side: SideInformation, emission: Emission, seed: 
         warnings.simplefilter("ignore")  # about a number; does not concern the user
         found = tree.fit(X, side=side[chosen]).n_clusters_
     if n_classes:
-        found = min(found, 2 * n_classes)
-    return max(found, n_classes, 2)
+        return max(min(found, 2 * n_classes), n_classes, 2)
+    return number_kept(X, side[chosen], max(found, 2), seed)
+
+
+def number_kept(X: Any, side: SideInformation, lowest: int, seed: int) -> int:
+    """A larger number of clusters than ``lowest`` if pairs say that it takes more, or else that.
+
+    K-means without statements is their witness: with too few clusters it puts rows together that
+    are said to be apart, with too many it parts rows that belong together. What it says of the
+    pairs is held against them by Cohen's kappa, which is the adjusted Rand index if all pairs are
+    stated. A number has to be ahead of ``lowest`` by three standard errors, since there are up to
+    nine to choose from, and of several the smallest counts that is within one of the best.
+    """
+    pairs = side.canonical
+    pairs = pairs.take(pairs.is_pair)
+    together = pairs.sign > 0
+
+    def joined(n_clusters: int) -> NDArray[np.bool_]:
+        kmeans = find_model("PartitionLevelKMeans")(
+            n_clusters, side_weight=0.0, n_init=_WITNESSES, random_state=seed
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about a number, and nobody's concern
+            labels = np.asarray(kmeans.fit(X).labels_)
+        return np.asarray(labels[pairs.i] == labels[pairs.j])
+
+    tried = [lowest, *(math.ceil(lowest * factor) for factor in _FACTORS)]
+    tried = [k for k in dict.fromkeys(tried) if k <= X.shape[0] // 2]
+    if together.all() or not together.any() or len(tried) < 2:
+        return lowest
+    found = [joined(k) for k in tried]
+    best = max(found, key=lambda one: ahead(one, found[0], together)[0])
+    if ahead(best, found[0], together)[1] <= _SURE:
+        return lowest
+    near = (ahead(best, one, together)[1] <= 1.0 for one in found)
+    return tried[list(near).index(True)]
+
+
+def ahead(
+    one: NDArray[np.bool_], other: NDArray[np.bool_], truth: NDArray[np.bool_]
+) -> tuple[float, float]:
+    """By how much the kappa of one is higher than that of the other, and in standard errors.
+
+    The error is the jackknife's: pairs that are alike in all three answers count once.
+    """
+    kind, n = np.unique(4 * truth + 2 * one + other, return_counts=True)
+    counts = np.zeros(8)
+    counts[kind] = n
+    all_in, total = _difference(counts), len(truth)
+    without = np.array([_difference(counts - (np.arange(8) == k)) for k in kind])
+    error = math.sqrt((total - 1) / total * float(n @ (without - all_in) ** 2))
+    return all_in, all_in / max(error, 1e-12)
+
+
+def _difference(counts: Floats) -> float:
+    """Kappa of one less that of the other, from how often (truth, one, other) have each answer."""
+    table = counts.reshape(2, 2, 2)
+    return _kappa(table.sum(axis=2)) - _kappa(table.sum(axis=1))
+
+
+def _kappa(table: Floats) -> float:
+    """Agreement of two answers beyond chance, from how often each two occur."""
+    shares = table / max(table.sum(), 1.0)
+    chance = float(shares.sum(axis=0) @ shares.sum(axis=1))
+    return (float(np.trace(shares)) - chance) / (1.0 - chance) if chance < 1.0 else 0.0
 
 
 def number_in(init: Any, n_samples: int) -> int:
