@@ -90,7 +90,7 @@ function Table({ list }: { list: Statement[] }) {
   const shown = found.slice(page.value * PAGE, (page.value + 1) * PAGE);
   return (
     <>
-      <div class="row">
+      <div class="row filters">
         <label>
           Kind{" "}
           <select value={kind.value} onChange={(e) => ((kind.value = e.currentTarget.value), (page.value = 0))}>
