@@ -117,6 +117,7 @@ def main() -> None:
     parse.add_argument("--separation", type=float, default=8.0)
     parse.add_argument("--labels", type=int, default=1_000)
     parse.add_argument("--models", nargs="*", default=list(MODELS), choices=MODELS)
+    parse.add_argument("--representatives", type=int, default=50_000)
     parse.add_argument("--in-memory", action="store_true", help="the fit to all rows instead")
     asked = parse.parse_args()
     n, side = asked.rows, statements(asked.rows, asked.labels)
@@ -129,7 +130,10 @@ def main() -> None:
             used = cpu_of_process() - began
             print(f"{name} in memory: {used:.1f} CPU s, ARI {score(found, side):.4f}", flush=True)
         return
-    on_workers(asked, side)
+    import dask
+
+    with dask.config.set({"sidelight.representatives": asked.representatives}):
+        on_workers(asked, side)
 
 
 def on_workers(asked: argparse.Namespace, side: Any) -> None:

@@ -203,7 +203,8 @@ def check_lazy_x(model: Any, X: Any, *, reset: bool) -> Any:
             "arrays. Condense the rows first with a model that does, for example "
             "rows = PartitionLevelKMeans(5000).fit(X); fit this model to rows.cluster_centers_, "
             "with the statements carried over to them; and give each row the label of its centre: "
-            "rows.labels_.map_blocks(labels.__getitem__). docs/large-data.md shows it in full."
+            "rows.labels_.map_blocks(labels.__getitem__). StructuralEntropyClustering, "
+            "MarkovAggregation and ConstraintPropagation do so by themselves: docs/large-data.md."
         )
     X = check_dask(X)
     _check_feature_names(model, X, reset=reset)

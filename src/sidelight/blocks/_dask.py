@@ -683,8 +683,8 @@ def _sent_once(value: Any) -> Any:
     """A value as a task of its own: whatever uses it, it reaches each worker once."""
     import dask
 
-    delayed: Any = dask.delayed
-    return delayed(Literal(value), name=f"sidelight-{_name_of(value)}-{uuid4().hex}")
+    untyped: Any = dask
+    return untyped.delayed(Literal(value), name=f"sidelight-{_name_of(value)}-{uuid4().hex}")
 
 
 def _of_chunk_by(rows: Any, what: Literal, block_id: tuple[int, ...] = ()) -> Any:

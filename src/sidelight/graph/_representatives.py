@@ -84,10 +84,8 @@ def representatives(
         )
     X = np.asarray(known[: len(drawn)], dtype=np.float64)
     grown = _grown(X, n_cells)
-    means = np.stack(
-        [np.bincount(grown.cell, column, minlength=grown.n_cells) for column in X.T], axis=1
-    )
-    means = means / np.bincount(grown.cell, minlength=grown.n_cells)[:, None]
+    sums = [np.bincount(grown.cell, column, minlength=grown.n_cells) for column in X.T]
+    means = np.stack(sums, axis=1) / np.bincount(grown.cell, minlength=grown.n_cells)[:, None]
     count, early = rows.sum(_count, grown.tree, RowEntries(annotated))
     first = np.full(grown.n_cells, rows.n_samples)
     np.minimum.at(first, grown.cell, drawn)
