@@ -41,7 +41,7 @@ SHORTLIST = 3
 TIE = 1.0
 # Ties go to the candidate most like the default model, which averages instead of choosing. Share of
 # the best ARI among clusterings without statements, 23 tables, 100 pairs, three draws and another
-# three: see docs/results/selection, "ties by the default model" beside "best score".
+# three: see docs/results/selection, "Ties by the default model".
 WITNESS = "DiscriminativeClustering"
 # Rows on which partitions are compared: an adjusted Rand index is then known to about .01.
 SAMPLE = 5_000
