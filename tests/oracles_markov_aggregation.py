@@ -78,3 +78,26 @@ def aggregation_sweep(J, units, labels, cluster_of, n_clusters, beta, keep_all):
                 best = k
         labels[u] = best
     return labels
+
+
+def star_sweep(J, units, labels, n_clusters, beta):
+    """One sweep without propagation: a unit with those that it is tied to, from scratch."""
+    labels = labels.copy()
+    span, partner, _ = units.ties
+    for s in range(units.n_units):
+        star = [s, *partner[span[s] : span[s + 1]]]
+        own = labels[s]
+        keys = []
+        for k in range(n_clusters):
+            tried = labels.copy()
+            tried[star] = k
+            cost = aggregation_cost(J, tried[units.of_row], n_clusters, beta)
+            keys.append((broken_weight(units, tried, np.empty(0)), cost))
+        least = min(broken for broken, _ in keys)
+        allowed = [k for k in range(n_clusters) if keys[k][0] <= least + 1e-9]
+        best = own if own in allowed else allowed[0]
+        for k in allowed:
+            if keys[k][1] < keys[best][1] - 1e-12:
+                best = k
+        labels[star] = best
+    return labels

@@ -158,6 +158,56 @@ def test_the_end_is_a_local_optimum():
     assert_array_equal(after, model.labels_[first])
 
 
+@pytest.mark.parametrize("beta", [0.3, 0.5])
+@pytest.mark.parametrize("kind", ["dense", "sparse", "transition"])
+def test_without_propagation_a_sweep_moves_stars_as_their_definition_says(
+    only_neighbors, kind, beta
+):
+    X, y = blobs(8, spread=1.5)
+    pairs = sample_pairs(y, 30, random_state=1)
+    side = pairs + sample_labels(y, 6, random_state=1)
+    if kind == "dense":
+        chain = chains.dense_chain(X, 5, False)[0]
+    elif kind == "sparse":
+        chain = chains.sparse_chain(X, 5, False, 0)[0]
+    else:
+        chain = chains.transition_chain(two_halves(len(y)))
+    units = statements.hard_units(side, propagate=False)
+    stars = search.moving_stars(chain, units)
+    assert units.n_units > statements.hard_units(side).n_units
+    assert np.diff(stars.span).max() > 2  # chains that propagation would close
+    state = search.State.of(chain, units, np.arange(units.n_units) % 3, 3)
+    moving = search.moving_units(chain, units)
+    J = chain.J if chain.is_dense else chain.matrix().toarray()
+    for _ in range(3):
+        expected = oracle.star_sweep(J, units, state.labels, 3, beta)
+        search.sweep(chain, units, state, moving, beta, False, stars)
+        assert_array_equal(state.labels, expected)
+        anew = search.State.of(chain, units, state.labels.copy(), 3)
+        for carried, summed in zip(state, anew, strict=True):
+            assert_allclose(carried, summed, atol=1e-12)
+
+
+def test_must_links_hold_through_chains_unless_they_are_not_propagated():
+    """Row 1 lies in one blob, rows 0 and 2, which are tied to it, in two others."""
+    X, _ = blobs(20, spread=8.0)
+    side = SideInformation.from_pairs(must=[(0, 20), (20, 40)], n_samples=60)
+    tied = quick(chain="dense").fit(X, side=side)
+    assert len(set(tied.labels_[[0, 20, 40]])) == 1
+    with pytest.warns(ConvergenceWarning):  # row 20 is pulled to and fro
+        loose = quick(chain="dense", propagate=False, max_iter=20).fit(X, side=side)
+    assert len(set(loose.labels_[[0, 20, 40]])) == 2
+    assert loose.result_.violated.sum() == 1
+    assert (np.diff(loose.history_) <= 0).all()
+
+
+def test_labels_are_groups_with_and_without_propagation():
+    X, y = blobs(spread=3.0)
+    side = sample_labels(y, 12, random_state=0)
+    one, two = (quick(propagate=p).fit(X, side=side) for p in (True, False))
+    assert_array_equal(one.labels_, two.labels_)
+
+
 def test_betas_go_down_to_the_target():
     assert_allclose(search.betas_down_to(0.5, 0.1), [1.0, 0.9, 0.8, 0.7, 0.6, 0.5])
     assert_allclose(search.betas_down_to(0.45, 0.3), [1.0, 0.7, 0.45])

@@ -101,6 +101,10 @@ class MarkovAggregation(CondensingModel):
     constraints : {"hard", "soft"}, default="hard"
         Hard: no cost outweighs a statement; see Notes for statements that cannot all hold. Soft:
         each broken statement costs its weight times log2(accuracy / (1 − accuracy)) / n.
+    propagate : bool, default=True
+        Whether hard must-links hold through chains: if a must be with b and b with c, all three
+        move as one. Without it (the simpler version that the paper's Figure 6 compares) a row
+        takes along only the rows that it is tied to itself, and must-links can break.
     accuracy : float, default=2/3
         The share of statements that is right, as far as soft constraints are concerned; above 1/2
         and below 1. At 2/3 a broken statement costs one bit for one of n rows.
@@ -167,6 +171,9 @@ class MarkovAggregation(CondensingModel):
     (broken, C_beta) falls in the order of dictionaries. Must-links always hold; of labels that
     contradict each other on rows tied together the heaviest class is kept. What is broken is
     listed by ``result_.broken()``.
+
+    Without ``propagate`` must-links may be broken, and the search, whose steps then need not lower
+    the cost, ends when a sweep changes nothing or after ``max_iter`` of them.
 
     Soft: rows move alone. Each statement that is broken has its price, labels by the cluster that
     their class is matched to, one to one; the matching follows the clusters.
@@ -239,6 +246,7 @@ class MarkovAggregation(CondensingModel):
         "chain": [StrOptions({"auto", "dense", "sparse", *_GIVEN})],
         "annealing_step": [Interval(Real, 1e-3, 1, closed="both"), None],
         "constraints": [StrOptions({"hard", "soft"})],
+        "propagate": ["boolean"],
         "accuracy": [Interval(Real, 0.5, 1, closed="neither")],
         "n_init": STARTS,
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -262,6 +270,7 @@ class MarkovAggregation(CondensingModel):
         chain: str = "auto",
         annealing_step: float | None = 0.1,
         constraints: str = "hard",
+        propagate: bool = True,
         accuracy: float = 2 / 3,
         n_init: int | str = "auto",
         max_iter: int = 100,
@@ -277,6 +286,7 @@ class MarkovAggregation(CondensingModel):
         self.chain = chain
         self.annealing_step = annealing_step
         self.constraints = constraints
+        self.propagate = propagate
         self.accuracy = accuracy
         self.n_init = n_init
         self.max_iter = max_iter
@@ -322,7 +332,7 @@ class MarkovAggregation(CondensingModel):
         if self.constraints == "soft":
             units = soft_units(side, np.log2(self.accuracy / (1 - self.accuracy)) / points.n_rows)
         else:
-            units = hard_units(side)
+            units = hard_units(side, propagate=self.propagate)
         problem = Problem(
             chain, units, n_clusters, self.beta, self.annealing_step, self.max_iter,
             not self.allow_empty,

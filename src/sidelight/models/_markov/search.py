@@ -5,9 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
 from sidelight._kernels import aggregate as kernels
+from sidelight._kernels import stars as star_kernels
 from sidelight._work import count_work
 from sidelight.blocks import in_order
 from sidelight.models._fitting import never
@@ -185,7 +187,7 @@ def run(
     each_sweep: Callable[[], bool] = never,
 ) -> Run:
     """Sweep over the units at each beta until nothing moves, from the labels of the units."""
-    moving = moving_units(chain, units)
+    moving, stars = moving_units(chain, units), moving_stars(chain, units)
     n_iter, n_moves, stop = 0, -1, False
     labels = labels.astype(np.int64)
     trace: list[tuple[float, float]] = []
@@ -194,7 +196,10 @@ def run(
         trace, n_moves = [], -1
         while n_moves and len(trace) < max_iter and not stop:
             match(units, state)
-            n_moves = sweep(chain, units, state, moving, beta, keep_all)
+            before = state.labels.copy()
+            n_moves = sweep(chain, units, state, moving, beta, keep_all, stars)
+            if stars is not None and np.array_equal(before, state.labels):
+                n_moves = 0  # stars that pull a unit to and fro, and a sweep that ends as it began
             broken = state.broken(units)
             trace.append((broken, state.cost(chain, beta) + units.penalty * broken))
             n_iter += 1
@@ -222,22 +227,53 @@ def moving_units(chain: Chain, units: Units) -> kernels.Units:
     return kernels.Units(units.members, units.span, inner, mass)
 
 
+def moving_stars(chain: Chain, units: Units) -> star_kernels.Stars | None:
+    """Every unit with those that it is tied to, as kernels take them; None where none is tied."""
+    if units.ties is None or not len(units.ties[1]):
+        return None
+    n = units.n_units
+    span, partner, _ = units.ties
+    tied = sparse.csr_array((np.ones(len(partner)), partner, span), shape=(n, n))
+    star = sparse.csr_array(tied + sparse.eye_array(n, format="csr"))
+    star.sort_indices()
+    rows = np.arange(chain.n_states)
+    holds = sparse.csr_array((np.ones(len(rows)), (units.of_row, rows)), shape=(n, len(rows)))
+    inside = sparse.csr_array(star @ holds)
+    inside.sort_indices()
+    members, row_span = inside.indices.astype(np.int64), inside.indptr.astype(np.int64)
+    inner = np.zeros(n)
+    if chain.is_dense:
+        kernels.inner_masses_dense(chain.J, members, row_span, inner)
+    else:
+        inner = np.asarray((inside @ chain.matrix()).multiply(inside).sum(axis=1)).ravel()
+    of_rows = kernels.Units(members, row_span, inner, inside @ chain.pi)
+    return star_kernels.Stars(star.indices.astype(np.int64), star.indptr.astype(np.int64), of_rows)
+
+
 def sweep(
-    chain: Chain, units: Units, state: State, moving: kernels.Units, beta: float, keep_all: bool
+    chain: Chain,
+    units: Units,
+    state: State,
+    moving: kernels.Units,
+    beta: float,
+    keep_all: bool,
+    stars: star_kernels.Stars | None = None,
 ) -> int:
-    """Move every unit, in order, to its best cluster; the number of units that moved."""
+    """Move every unit, or star, in order, to its best cluster; the number that moved."""
     if len(state.p) == 1:  # a matrix of one column has no order, for which all would be compiled
         return 0
     count_work("relocation tests", units.n_units * (len(state.p) - 1))
     rules = kernels.Rules(float(beta), chain.is_reversible, units.is_hard, units.penalty, keep_all)
     said, joint = units.said(*prices(units, state)), kernels.State(*state[:-1])
-    how: tuple[Any, ...] = (chain.J, chain.Jt, moving, said, rules, joint)
+    how: tuple[Any, ...] = (chain.J, chain.Jt, moving)
+    how += (() if stars is None else (stars,)) + (said, rules, joint)
     how += (work_space(chain, len(state.p)),)
+    of: Any = kernels if stars is None else star_kernels
     if chain.is_dense:
-        kernel, n_reached = kernels.sweep_dense, chain.n_states
+        kernel, n_reached = of.sweep_dense, chain.n_states
         how += (logs_of(state.R, needed=beta != 0.5),)
     else:
-        kernel, n_reached = kernels.sweep_sparse, -(-len(chain.J.data) // chain.n_states)
+        kernel, n_reached = of.sweep_sparse, -(-len(chain.J.data) // chain.n_states)
     # In portions, between which Ctrl-C is heard.
     portion = max(1, _PORTION // (n_reached * len(state.p)))
     return sum(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sidelight._kernels import aggregate as kernels
-from sidelight.side import LABEL, SideInformation
+from sidelight.side import LABEL, MUST, SideInformation
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -25,7 +25,8 @@ class Units(NamedTuple):
     zero) or should (below) be with u; rivals are labels of one vocabulary, by (vocabulary, weight):
     units with labels of one vocabulary have different ones, so no two of them belong together.
     ``priced`` are statements about classes whose cluster changes during the search: columns row,
-    column and weight, above zero for "is" and below for "is not".
+    column and weight, above zero for "is" and below for "is not". ``ties`` (CSR over units) are
+    must-links that are not propagated; None where units are all that moves together.
     """
 
     of_row: Ints
@@ -37,6 +38,7 @@ class Units(NamedTuple):
     priced: tuple[Ints, Ints, Floats]
     column_vocabulary: Ints
     penalty: float
+    ties: tuple[Ints, Ints, Floats] | None = None
 
     @property
     def n_units(self) -> int:
@@ -53,22 +55,26 @@ class Units(NamedTuple):
         """Which units a statement binds to others or to a class."""
         bound = (np.diff(self.partners[0]) > 0) | (np.diff(self.rivals[0]) > 0)
         bound[self.priced[0]] = True
-        return bound
+        return bound if self.ties is None else bound | (np.diff(self.ties[0]) > 0)
 
     def said(self, place: Ints, price: Floats) -> kernels.Said:
         """The statements as kernels take them, with what clusters cost those units in ``price``."""
         return kernels.Said(*self.partners, *self.rivals, place, price)
 
 
-def hard_units(side: SideInformation) -> Units:
+def hard_units(side: SideInformation, *, propagate: bool = True) -> Units:
     """Groups that must be together; everything else that is said is between groups.
 
-    Labels that others outvote are left out first: they would tie two classes into one group.
+    Labels that others outvote are left out first: they would tie two classes into one group. If
+    must-links are not propagated, only equal labels make groups, and must-links are ties.
     """
     said = side.statements
     keep = said.binding
     outvoted = side.conflicts(limit=0).broken
     keep[outvoted[said.kind[outvoted] == LABEL]] = False
+    if not propagate:
+        must = said.take(keep & (said.kind == MUST))
+        keep &= said.kind != MUST
     side = replace(side, statements=said.take(keep))
     said, closure = side.canonical, side.closure()
     groups, n_units = closure.groups.astype(np.int64), closure.n_groups
@@ -85,6 +91,9 @@ def hard_units(side: SideInformation) -> Units:
     table = sparse.csr_array(table * (np.diff(table.tocsc().indptr) > 1))
     table.eliminate_zeros()
     order = np.argsort(groups, kind="stable")
+    ties = None
+    if not propagate:
+        ties = _symmetric(groups[must.i], groups[must.j], must.weight, n_units)
     return Units(
         groups,
         order,
@@ -95,6 +104,7 @@ def hard_units(side: SideInformation) -> Units:
         _NOTHING,
         np.empty(0, dtype=np.int64),
         0.0,
+        ties,
     )
 
 
