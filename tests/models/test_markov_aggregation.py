@@ -189,13 +189,13 @@ def test_without_propagation_a_sweep_moves_stars_as_their_definition_says(
 
 
 def test_must_links_hold_through_chains_unless_they_are_not_propagated():
-    """Row 1 lies in one blob, rows 0 and 2, which are tied to it, in two others."""
+    """Row 20 lies in one blob, rows 0 and 40, which are tied to it, in two others."""
     X, _ = blobs(20, spread=8.0)
     side = SideInformation.from_pairs(must=[(0, 20), (20, 40)], n_samples=60)
     tied = quick(chain="dense").fit(X, side=side)
     assert len(set(tied.labels_[[0, 20, 40]])) == 1
-    with pytest.warns(ConvergenceWarning):  # row 20 is pulled to and fro
-        loose = quick(chain="dense", propagate=False, max_iter=20).fit(X, side=side)
+    # Row 20 is pulled to and fro in every sweep, each of which ends as it began.
+    loose = quick(chain="dense", propagate=False).fit(X, side=side)
     assert len(set(loose.labels_[[0, 20, 40]])) == 2
     assert loose.result_.violated.sum() == 1
     assert (np.diff(loose.history_) <= 0).all()
