@@ -97,9 +97,9 @@ class StructuralEntropyTree(EntropyGraphModel):
         Scale the columns first: to mean 0 and deviation 1, which the cosine needs unless zero has
         a meaning of its own, or to [0, 1]. Sparse data become dense by it; None leaves all as is.
     side_weight : float, default=2.0
-        What statements count against the data, the paper's phi. A broken statement costs so many
-        times log2 n bits, with 2 what it takes to name the two rows of an exception; one that two
-        groups are apart costs that for each row of the smaller.
+        Weight of statements against the data, the paper's phi. A broken statement costs this number
+        times log2 n bits; 2 is the cost of naming the two rows of an exception. A broken statement
+        that two groups are apart costs that for each row of the smaller group.
     lowest_similarity : {"observed", "zero"}, default="observed"
         A cannot-link weighs the similarity of its rows above the lowest one of all pairs, or above
         zero (as always with "local").
@@ -119,9 +119,9 @@ class StructuralEntropyTree(EntropyGraphModel):
         Which nodes of the binary tree are kept: the cheapest modules at a price for their number,
         or those that are left when nodes on long paths are removed, the cheapest first.
     price : float, default=0.8
-        What clusters have to save of each bit that it takes to name them: more, fewer clusters. It
-        matters for ``cutting="priced"``; a number of clusters is cut at a price of its own, the
-        highest at which the tree has so many.
+        The share of the bits of their names that clusters have to save; a higher price gives fewer
+        clusters. It is used with ``cutting="priced"``; with ``n_clusters`` the price is the highest
+        at which the tree has that number of clusters.
     refine : bool, default=True
         Merge the clusters, and move rows between them, as long as the objective of the cut falls,
         and stretch the binary tree again inside them. Not for ``cutting="published"``.
@@ -181,8 +181,8 @@ class StructuralEntropyTree(EntropyGraphModel):
     in the graph (faces), the clusters that are found are unions of classes, and pairs do not tell:
     give ``n_clusters`` if you know it, or a lower price.
 
-    With ``refine`` a cluster is never a single row that has neighbours, unless ``n_clusters`` asks
-    for so many.
+    With ``refine`` a cluster is never a single row that has neighbours, unless ``n_clusters`` is
+    that large.
 
     Rows without neighbours stay alone unless statements put them somewhere.
 
@@ -279,13 +279,13 @@ class StructuralEntropyTree(EntropyGraphModel):
         self.random_state = random_state
 
     def cut(self, n_clusters: int | None = None, *, height: int | None = None) -> Ints:
-        """Other clusters from the same tree: so many, or those so many steps below the root.
+        """Other clusters from the same tree: a number of them, or those at a depth.
 
         Parameters
         ----------
         n_clusters : int, optional
-            The cheapest partition into nodes of the tree with at least so many, clusters merged
-            down to exactly that number, and with ``refine`` rows moved. Partitions of different
+            The cheapest partition into at least this number of nodes of the tree, merged down to
+            exactly that number, and with ``refine`` rows moved. Partitions of different
             sizes need not be nested; for such use ``binary_tree_.to_linkage()``.
         height : int, optional
             Steps below the root of ``tree_``: 1 are the clusters, 2 their parts. Rows of a cluster

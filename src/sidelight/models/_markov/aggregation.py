@@ -86,8 +86,8 @@ class MarkovAggregation(CondensingModel):
         information I(Y1; Y2) between successive clusters is maximised.
     n_neighbors : int, default=20
         How far a step goes: the width of the kernel is the mean squared distance of a row to that
-        many others, over all rows. The sparse chain has steps to so many neighbours, or to 2¹⁸ / n
-        where that is more: up to 512 rows these are all others, and it is the dense chain.
+        many others, over all rows. The sparse chain has steps to this number of neighbours, or to
+        2¹⁸ / n if that is more: up to 512 rows these are all others, and it is the dense chain.
     chain : {"auto", "dense", "sparse", "similarity", "transition"}, default="auto"
         How X becomes a chain. "dense": the kernel exp(−d²/sigma) between all rows, an array of
         n x n; "sparse": the same between neighbours; "auto": dense up to 2,000 rows. Or X is the
