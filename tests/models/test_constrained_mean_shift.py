@@ -94,32 +94,73 @@ def test_many_rows_are_stood_for_by_centres_and_annotated_rows(monkeypatch):
     monkeypatch.setattr(constrained, "_CENTERS", 60)
     X, y = blobs(1200, spread=10.0)
     side = sample_labels(y, 30, random_state=0)
-    points = condensed(X, side, 0, 1)
+    points = condensed(X, side, 0)
     assert len(points.X) <= 90
     assert points.weight.sum() == 1200
     assert_array_equal(points.X[points.of_row[side.annotated_rows]], X[side.annotated_rows])
     model = ConstrainedMeanShift(random_state=0).fit(X, side=side)
     assert adjusted_rand_score(y, model.labels_) > 0.9
-    too_many = sample_labels(y, 300, random_state=0)
-    with pytest.raises(SideInformationError, match=r"rows have statements; above 200 rows"):
+    rng = np.random.default_rng(0)
+    pairs = rng.permutation(1200)[:300].reshape(-1, 2)
+    too_many = SideInformation.from_pairs(cannot=pairs, n_samples=1200)
+    with pytest.raises(
+        SideInformationError, match="300 groups of rows that belong together; above"
+    ):
         model.fit(X, side=too_many)
 
 
 def test_with_many_pairs_centres_stand_for_rows_below_the_limit_of_rows():
     X, y = blobs(2000, spread=10.0)
     few, many = sample_labels(y, 6, random_state=0), sample_labels(y, 200, random_state=0)
-    assert len(condensed(X, few, 0, len(apart_pairs(few).one)).X) == 2000
+    assert len(condensed(X, few, 0).X) == 2000
     n_pairs = len(apart_pairs(many).one)
-    points = condensed(X, many, 0, n_pairs)
+    points = condensed(X, many, 0)
     assert len(points.X) ** 2 * n_pairs <= constrained._WORK
     assert points.weight.sum() == 2000
     assert_array_equal(points.X[points.of_row[many.annotated_rows]], X[many.annotated_rows])
 
 
+def test_many_annotated_rows_are_stood_for_by_parts_of_their_groups():
+    X, y = blobs(3000, spread=10.0)
+    labels = sample_labels(y, 1000, random_state=0)
+    side = labels + SideInformation.from_pairs(cannot=[(0, 1)], n_samples=3000, weight=4.0)
+    points = condensed(X, side, 0)
+    rows = side.annotated_rows
+    cells = points.of_row[rows]
+    groups = side.closure().groups[rows]
+    assert len(np.unique(cells)) <= 200 + len(np.unique(groups))
+    assert len(np.unique(np.column_stack([cells, groups]), axis=0)) == len(np.unique(cells))
+    assert not np.isin(points.of_row[np.setdiff1d(np.arange(3000), rows)], cells).any()
+    assert points.weight.sum() == 3000
+    for point in np.unique(cells)[::50]:
+        assert_allclose(points.X[point], X[points.of_row == point].mean(axis=0))
+    # Pairs of points are those of their rows, with the weight of what was stated.
+    pairs, of_rows = apart_pairs(side, points.of_row), apart_pairs(side)
+    one, other = points.of_row[of_rows.one], points.of_row[of_rows.other]
+    key = np.minimum(one, other) * len(points.X) + np.maximum(one, other)
+    keys, place = np.unique(key, return_inverse=True)
+    found = np.minimum(pairs.one, pairs.other) * len(points.X) + np.maximum(pairs.one, pairs.other)
+    assert_array_equal(found, keys)
+    weight = np.zeros(len(keys))
+    np.maximum.at(weight, place, of_rows.weight)
+    assert_array_equal(pairs.weight, weight)
+    assert weight.max() == 4.0
+
+
+def test_parts_of_groups_find_their_classes(monkeypatch):
+    monkeypatch.setattr(constrained, "MOST_ANNOTATED", 15)
+    X, y = blobs(150, spread=15.0)
+    side = sample_labels(y, 60, random_state=0)
+    model = ConstrainedMeanShift(n_steps=20, random_state=0).fit(X, side=side)
+    assert len(model.modes_) < 150
+    assert adjusted_rand_score(y, model.labels_) == 1.0
+    assert_array_equal(model.predict(X), model.labels_)
+
+
 def test_too_many_entailed_pairs_are_refused(monkeypatch):
     monkeypatch.setattr(constrained, "MOST_PAIRS", 100)
     X, y = blobs()
-    with pytest.raises(SideInformationError, match="pairs of rows apart; at most 100"):
+    with pytest.raises(SideInformationError, match="pairs of points apart; at most 100"):
         ConstrainedMeanShift().fit(X, y)
 
 

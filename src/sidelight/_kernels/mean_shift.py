@@ -4,38 +4,47 @@ import math
 
 from sidelight._kernels._jit import jit
 
-_FAR = 6.9  # beyond, exp(-x) is below a thousandth and taken as zero
+FAR = 6.9  # beyond, exp(-x) is below a thousandth and taken as zero
 
 
 @jit
-def block_pairs(distances, one, other, radius, power, starts, columns, near, listed, blocked):
+def block_pairs(
+    distances, one, other, radius, power, starts, columns, around, listed, near, blocked
+):
     """Multiply blocked[i, j], IN/OUT, by what the cannot-links leave of it, where it is looked at.
 
     Pair p of modes leaves (1 - u_i v_j)^power[p], where u and v fall with the squared distance to
     its two modes over radius[p]²; and the same with the two exchanged. one[p] and other[p] are
-    rows of distances, squared, to all modes. Looked at are columns[starts[i]:starts[i + 1]] of i.
-    near (2, m), of zeros, and listed (2, m): scratch of one entry for each mode.
+    rows of distances, squared, to all modes; listed[around[e]:around[e + 1]] are the modes that row
+    e may reach with the largest radius. Looked at are columns[starts[i]:starts[i + 1]] of i; other
+    entries may change too. near (2, m): scratch, of zeros.
     """
-    n = distances.shape[1]
-    count = [0, 0]
+    ends = [0, 0]
     for p in range(len(one)):
         scale = 1.0 / (radius[p] * radius[p])
-        for side, end in enumerate((one[p], other[p])):
-            count[side] = 0
-            for i in range(n):
-                d = distances[end, i] * scale
-                if d < _FAR:
-                    listed[side, count[side]] = i
-                    near[side, i] = math.exp(-d)
-                    count[side] += 1
+        ends[0], ends[1] = one[p], other[p]
         for side in range(2):
-            for s in range(count[side]):
-                i = listed[side, s]
-                for e in range(starts[i], starts[i + 1]):
-                    j = columns[e]
-                    if near[1 - side, j] > 0.0:
+            for e in range(around[ends[side]], around[ends[side] + 1]):
+                d = distances[ends[side], listed[e]] * scale
+                near[side, listed[e]] = math.exp(-d) if d < FAR else 0.0
+        for side in range(2):
+            first, last = around[ends[1 - side]], around[ends[1 - side] + 1]
+            for s in range(around[ends[side]], around[ends[side] + 1]):
+                i = listed[s]
+                if near[side, i] == 0.0:
+                    continue
+                # The shorter of two lists: what the other mode reaches, or what i looks at.
+                if last - first < starts[i + 1] - starts[i]:
+                    for e in range(first, last):
+                        j = listed[e]
                         left = 1.0 - near[side, i] * near[1 - side, j]
                         blocked[i, j] *= left if power[p] == 1.0 else left ** power[p]
+                else:
+                    for e in range(starts[i], starts[i + 1]):
+                        j = columns[e]
+                        if near[1 - side, j] > 0.0:
+                            left = 1.0 - near[side, i] * near[1 - side, j]
+                            blocked[i, j] *= left if power[p] == 1.0 else left ** power[p]
         for side in range(2):
-            for s in range(count[side]):
-                near[side, listed[side, s]] = 0.0
+            for e in range(around[ends[side]], around[ends[side] + 1]):
+                near[side, listed[e]] = 0.0

@@ -15,8 +15,10 @@ Choices of ours: modes that have met are one, up to 1e-6 of h, and cannot-links 
 modes are one, that of the largest weight: else a hundred of them, each of which leaves 98 % of the
 kernel inside a cluster, tear it apart. A statement's weight is a power of its factor. Above 5,000
 rows, rows without statements are stood for by 2,000 centres of k-means; with many pairs, by fewer,
-and below 5,000 rows too (rows² x pairs above 4e9). The published settings and scaling are not
-known.
+and below 5,000 rows too (rows² x pairs above 4e9). Of more than 200 annotated rows, those of a
+group that belongs together, such as a class, are stood for by centres of their own, so that
+cannot-links are between parts of groups, not between rows. The published settings and scaling are
+not known.
 """
 
 import warnings
@@ -31,7 +33,7 @@ from sklearn.callback import with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from sidelight._kernels.mean_shift import block_pairs
+from sidelight._kernels.mean_shift import FAR, block_pairs
 from sidelight._validation import Integral, Interval, Real, StrOptions, check_new_x, prepare
 from sidelight.blocks import one_blas_thread
 from sidelight.exceptions import DataError, SideInformationError
@@ -46,6 +48,7 @@ from sidelight.side import CANNOT, SideInformation
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+MOST_ANNOTATED = 200  # annotated rows that shift by themselves: pairs are their square
 MOST_POINTS = 5_000  # rows, or annotated rows and centres, that shift: arrays are points x points
 MOST_PAIRS = 1_000_000  # cannot-links of rows, with what follows from them
 _CENTERS = 2_000  # that stand for rows without statements, where there are too many
@@ -118,7 +121,9 @@ class ConstrainedMeanShift(SideClusterer):
 
     A step takes points² columns, and points² pairs at the most; less when modes have met. Centres
     of k-means stand for rows without statements above 5,000 rows, and where rows² times the pairs
-    of rows that are kept apart is above 4e9, as with 2,000 rows of which 200 have labels.
+    of rows that are kept apart is above 4e9, as with 2,000 rows of which 200 have labels. Above 200
+    annotated rows, centres stand for rows of a class, or of another group that belongs together,
+    in proportion to its size.
 
     Our implementation; settings and scaling of the published figures are not known.
 
@@ -205,9 +210,8 @@ class ConstrainedMeanShift(SideClusterer):
         _refuse_sparse(X)
         X, side, seed = prepare(self, X, y, side)
         X = np.asarray(X, dtype=np.float64)
-        pairs = apart_pairs(side)
-        points = condensed(X, side, seed, len(pairs.one))
-        pairs = Pairs(points.of_row[pairs.one], points.of_row[pairs.other], pairs.weight)
+        points = condensed(X, side, seed)
+        pairs = apart_pairs(side, points.of_row)
         middle = points.X.mean(axis=0)
         # Squares of the largest numbers overflow, and those of the smallest are zero.
         size = float(np.abs(points.X - middle).max()) or 1.0
@@ -294,35 +298,83 @@ class Points(NamedTuple):
     of_row: Ints
 
 
-def condensed(X: Floats, side: SideInformation, seed: int, n_pairs: int) -> Points:
-    """All rows, if they and the pairs are few; else annotated ones, and centres for the others."""
+def condensed(X: Floats, side: SideInformation, seed: int) -> Points:
+    """All rows, if they and the pairs are few; else centres stand for rows without statements.
+
+    And of many annotated rows centres of those that belong together: what keeps them apart from
+    others is the same for all.
+    """
     n, annotated = len(X), side.annotated_rows
-    most = int(np.sqrt(_WORK / max(n_pairs, 1)))
-    n_centers = int(np.clip(most - len(annotated), _FEWEST_CENTERS, _CENTERS))
-    if n <= min(MOST_POINTS, max(most, len(annotated) + n_centers)):
+    n_cells = cells_of_groups(side)
+    n_annotated = int(n_cells.sum())
+    whole = n_annotated == len(annotated)
+    most = int(np.sqrt(_WORK / max(_number_of_pairs(side, n_cells), 1)))
+    n_centers = int(np.clip(most - n_annotated, _FEWEST_CENTERS, _CENTERS))
+    if whole and n <= min(MOST_POINTS, max(most, n_annotated + n_centers)):
         return Points(X, np.ones(n), np.arange(n))
-    if n > MOST_POINTS and len(annotated) + _CENTERS > MOST_POINTS:
+    if n > MOST_POINTS and n_annotated + _CENTERS > MOST_POINTS:
         raise SideInformationError(
-            f"{len(annotated):,} rows have statements; above {MOST_POINTS:,} rows at most "
-            f"{MOST_POINTS - _CENTERS:,} may, because each of them shifts by itself.",
+            f"the rows with statements are {n_annotated:,} groups of rows that belong together; "
+            f"above {MOST_POINTS:,} rows at most {MOST_POINTS - _CENTERS:,} are possible, because "
+            "each of them shifts by itself.",
             advice="Leave statements out, or give all of them to another model that finds the "
             "number of clusters, such as ConstraintPropagation.",
         )
-    others = np.setdiff1d(np.arange(n), annotated)
-    rng = np.random.default_rng(seed)
-    some = others if len(others) <= _SAMPLE else rng.choice(others, _SAMPLE, replace=False)
-    k = min(n_centers, len(others))
-    centers = find_model("PartitionLevelKMeans")(k, n_init=1, max_iter=10, random_state=seed)
-    with_centers = _quietly(centers, X[np.sort(some)])
-    nearest = np.asarray(with_centers.predict(X[others]), dtype=np.int64)
-    used, place = np.unique(nearest, return_inverse=True)
     of_row = np.empty(n, dtype=np.int64)
-    of_row[annotated] = np.arange(len(annotated))
-    of_row[others] = len(annotated) + place
-    weight = np.concatenate([np.ones(len(annotated)), np.bincount(place)])
-    return Points(
-        np.concatenate([X[annotated], with_centers.cluster_centers_[used]]), weight, of_row
-    )
+    of_row[annotated] = np.arange(len(annotated)) if whole else _cells(X, side, n_cells, seed)
+    others = np.setdiff1d(np.arange(n), annotated)
+    n_first = int(of_row[annotated].max(initial=-1)) + 1
+    points = [_means(X[annotated], of_row[annotated], n_first)]
+    if len(others):
+        some = others
+        if len(others) > _SAMPLE:
+            some = np.random.default_rng(seed).choice(others, _SAMPLE, replace=False)
+        centers = _centers(X[np.sort(some)], min(n_centers, len(others)), seed)
+        used, place = np.unique(centers.predict(X[others]), return_inverse=True)
+        of_row[others] = n_first + place
+        points.append(centers.cluster_centers_[used])
+    return Points(np.concatenate(points), np.bincount(of_row).astype(np.float64), of_row)
+
+
+def cells_of_groups(side: SideInformation) -> Ints:
+    """The number of points that stand for the annotated rows of each group; 0 without such."""
+    annotated = side.annotated_rows
+    closure = side.closure()
+    size = np.bincount(closure.groups[annotated], minlength=closure.n_groups).astype(np.int64)
+    if len(annotated) <= MOST_ANNOTATED:
+        return size
+    return np.ceil(size * (MOST_ANNOTATED / len(annotated))).astype(np.int64)
+
+
+def _cells(X: Floats, side: SideInformation, n_cells: Ints, seed: int) -> Ints:
+    """The cell of each annotated row: groups of many rows are divided by k-means."""
+    annotated = side.annotated_rows
+    group = side.closure().groups[annotated]
+    size = np.bincount(group, minlength=len(n_cells))
+    order = np.argsort(group, kind="stable")
+    first = np.cumsum(size) - size
+    place = np.empty(len(group), dtype=np.int64)
+    place[order] = np.arange(len(group)) - first[group[order]]
+    place[n_cells[group] == 1] = 0
+    for g in np.flatnonzero((n_cells > 1) & (n_cells < size)):
+        here = order[first[g] : first[g] + size[g]]
+        rows = X[annotated[here]]
+        place[here] = _centers(rows, int(n_cells[g]), seed).predict(rows)
+    cell = (np.cumsum(n_cells) - n_cells)[group] + place
+    return np.unique(cell, return_inverse=True)[1].astype(np.int64)
+
+
+def _means(X: Floats, of_row: Ints, n_points: int) -> Floats:
+    """The mean of the rows of each point."""
+    n = len(X)
+    member = sparse.csr_array((np.ones(n), (of_row, np.arange(n))), shape=(n_points, n))
+    return np.asarray(member @ X) / np.bincount(of_row, minlength=n_points)[:, None]
+
+
+def _centers(X: Floats, n_centers: int, seed: int) -> Any:
+    """K-means, fitted in a few steps."""
+    kmeans = find_model("PartitionLevelKMeans")(n_centers, n_init=1, max_iter=10, random_state=seed)
+    return _quietly(kmeans, X)
 
 
 def _quietly(model: Any, X: Floats) -> Any:
@@ -340,40 +392,63 @@ class Pairs(NamedTuple):
     weight: Floats
 
 
-def apart_pairs(side: SideInformation) -> Pairs:
-    """Of rows: stated cannot-links and those that follow from groups that are apart."""
+def apart_pairs(side: SideInformation, of_row: Ints | None = None) -> Pairs:
+    """Of points: stated cannot-links and those that follow from groups that are apart.
+
+    Each row is a point unless ``of_row`` says which points stand for the rows.
+    """
+    of_row = np.arange(side.n_samples) if of_row is None else of_row
+    n_points = int(of_row.max(initial=-1)) + 1
     closure = side.closure()
-    apart = sparse.triu(closure.apart_graph(), 1).tocoo()  # the diagonal is contradictions
-    size = closure.sizes
-    n_pairs = int((size[apart.row] * size[apart.col]).sum())
+    group = np.empty(n_points, dtype=np.int64)
+    group[of_row] = closure.groups  # of a centre, that of a row without statements
+    size = np.bincount(group, minlength=closure.n_groups)
+    n_pairs = _number_of_pairs(side, size)
     if n_pairs > MOST_PAIRS:
         raise SideInformationError(
-            f"the statements keep {n_pairs:,} pairs of rows apart; at most {MOST_PAIRS:,} are "
-            "possible here. Leave some labels out, or use another model."
+            f"the statements keep {n_pairs:,} pairs of points apart; at most {MOST_PAIRS:,} are "
+            "possible here. Leave some statements out, or use another model."
         )
-    members = np.argsort(closure.groups, kind="stable")
-    first = np.concatenate([[0], np.cumsum(size)[:-1]])
-    a, b = apart.row.astype(np.int64), apart.col.astype(np.int64)
+    a, b = _apart_groups(side)
+    members = np.argsort(group, kind="stable")
+    first = np.cumsum(size) - size
     count = size[a] * size[b]
     pair = np.repeat(np.arange(len(a)), count)
     place = np.arange(n_pairs) - np.repeat(np.cumsum(count) - count, count)
     i = members[first[a[pair]] + place // size[b[pair]]]
     j = members[first[b[pair]] + place % size[b[pair]]]
-    keys = np.minimum(i, j) * side.n_samples + np.maximum(i, j)
+    keys = np.minimum(i, j) * n_points + np.maximum(i, j)
     order = np.argsort(keys)
-    weight = _stated_weights(side, keys[order])
-    return Pairs(i[order], j[order], weight)
+    return Pairs(i[order], j[order], _stated_weights(side, of_row, n_points, keys[order]))
 
 
-def _stated_weights(side: SideInformation, keys: Ints) -> Floats:
-    """The weight of the stated cannot-link of each pair of rows; 1 where it is entailed."""
+def _apart_groups(side: SideInformation) -> tuple[Ints, Ints]:
+    """Pairs of groups that are apart, each once."""
+    apart = sparse.triu(side.closure().apart_graph(), 1).tocoo()  # the diagonal is contradictions
+    return apart.row.astype(np.int64), apart.col.astype(np.int64)
+
+
+def _number_of_pairs(side: SideInformation, size: Ints) -> int:
+    """The pairs of points that are apart, from the number of points of each group."""
+    a, b = _apart_groups(side)
+    return int((size[a] * size[b]).sum())
+
+
+def _stated_weights(side: SideInformation, of_row: Ints, n_points: int, keys: Ints) -> Floats:
+    """The weight of the stated cannot-link of each pair of points; 1 where it is entailed.
+
+    Of several between the same two points, the largest.
+    """
     said = side.once
     said = said.take(said.kind == CANNOT)
-    stated = np.minimum(said.i, said.j) * side.n_samples + np.maximum(said.i, said.j)
+    i, j = of_row[said.i], of_row[said.j]
+    stated = np.minimum(i, j) * n_points + np.maximum(i, j)
+    order = np.argsort(said.weight, kind="stable")
+    stated, value = stated[order], said.weight[order]
     weight = np.ones(len(keys))
     place = np.searchsorted(keys, stated)
     here = (place < len(keys)) & (np.append(keys, -1)[place] == stated)
-    weight[place[here]] = said.weight[here]
+    weight[place[here]] = value[here]
     return weight
 
 
@@ -444,7 +519,7 @@ def _blocked(
 ) -> Floats:
     """What cannot-links leave of the kernel of two modes; of those between the same two, one.
 
-    Only the entries that are looked at; all others are one.
+    Only the entries that are looked at are complete.
     """
     m = len(modes)
     blocked = np.ones((m, m))
@@ -460,11 +535,15 @@ def _blocked(
     radius = np.maximum(np.minimum(h, scale * distance), _SAME * h)
     ends, row = np.unique(np.concatenate([one, other]), return_inverse=True)
     distances = cdist(modes[ends], modes, "sqeuclidean")
-    block_pairs(
-        distances, *row.reshape(2, -1), radius, power, looked_at.indptr.astype(np.int64),
-        looked_at.indices.astype(np.int64), np.zeros((2, m)), np.empty((2, m), np.int64), blocked,
-    )  # fmt: skip
+    reach = sparse.csr_array(distances < FAR * float(radius.max()) ** 2)
+    lists = [a.astype(np.int64) for a in (*_lists(looked_at), *_lists(reach))]
+    block_pairs(distances, *row.reshape(2, -1), radius, power, *lists, np.zeros((2, m)), blocked)
     return blocked
+
+
+def _lists(of_rows: sparse.csr_array) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Where the columns of each row begin, and the columns."""
+    return of_rows.indptr, of_rows.indices
 
 
 def _met(moved: Floats, mode_of: Ints, h: float) -> tuple[Floats, Ints]:
