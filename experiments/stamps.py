@@ -121,17 +121,17 @@ def pages(folder: Path = HERE, results: Path = PAGES) -> list[Page]:
     now = {path.parent.name: path.parent for path in sorted(folder.glob("*/run.py"))}
     found = []
     for paper in now:
-        texts, stale = [], []
+        texts, stale, stamped = [], [], False
         for path in sorted((results / paper).glob("*.md")):
             known = read_stamp(path)
             if known is None:
                 texts.append(path)
                 continue
-            why = _why(known, folder)
+            why, stamped = _why(known, folder), True
             found.append(Page(path, known, why))
             if why:
                 stale.append(path.name)
-        why = f"rests on {', '.join(stale)}" if stale else ""
+        why = f"rests on {', '.join(stale)}" if stale else "" if stamped else "no stamp beside it"
         found += [Page(path, None, why) for path in texts]
     return found
 

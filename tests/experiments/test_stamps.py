@@ -180,6 +180,10 @@ def test_a_page_is_stale_when_sources_or_libraries_are_others_and_its_text_with_
     assert main(["--stale", "--folder", str(paper), "--results", str(folder)]) == 0
     listed = capsys.readouterr().out
     assert "3 of 4 pages are stale" in listed
+    for name in ("one.md", "two.md", "three.md"):
+        (folder / "paper" / name).unlink()
+    (alone,) = pages(paper, folder)
+    assert alone.why == "no stamp beside it"
     assert f"{mark.commit}, {mark.sources}" in listed
 
 
