@@ -9,8 +9,16 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.cluster import KMeans
 
-from sidelight import AnnotatedGaussianMixture, BayesianMixture, SideInformation, study
+from sidelight import (
+    AnnotatedGaussianMixture,
+    BayesianMixture,
+    ConstrainedKMeans,
+    SeededKMeans,
+    SideInformation,
+    study,
+)
 from sidelight.exceptions import (
     MissingNumberOfClustersError,
     SidelightError,
@@ -20,6 +28,8 @@ from sidelight.exceptions import (
     UnusableColumnsError,
 )
 from sidelight.models import find_model
+from sidelight.select import Compared, Comparison
+from sidelight.study._judge import best_of_ours
 
 QUICK = {"model": "PartitionLevelKMeans", "parameters": {"n_init": 2}}
 
@@ -173,6 +183,21 @@ def test_the_best_model_is_chosen_and_why_is_told(monkeypatch):
     assert any(f"{chosen} with 3 clusters is" in note for note in answer.notes)
     with pytest.raises(SidelightError, match="parameters are given"):
         study.fit(table, "best", labels="known", parameters={"n_init": 3})
+
+
+@pytest.mark.parametrize("chosen", [0, 1, 2])
+def test_best_is_the_choice_if_it_is_ours_and_else_our_best_score(chosen):
+    """Ties may choose a candidate that is not the first."""
+    rows = [
+        Compared("KMeans", 3, 0.9, 0.05, 0.0, 0.1, 0, ""),
+        Compared("SeededKMeans", 3, 0.89, 0.05, 0.2, 0.1, 9, ""),
+        Compared("ConstrainedKMeans", 3, 0.88, 0.05, 0.4, 0.1, 9, ""),
+    ]
+    models = [KMeans(3), SeededKMeans(3), ConstrainedKMeans(3)]
+    found = Comparison(rows, models, rows[chosen], models[chosen], "Why.", None, [])
+    model, notes = best_of_ours(found)
+    assert model is models[chosen or 1]
+    assert notes == ["Why."] if chosen else "KMeans of scikit-learn reaches 0.90" in notes[0]
 
 
 def test_a_model_that_is_clearly_better_is_named(monkeypatch):

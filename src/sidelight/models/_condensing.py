@@ -114,7 +114,7 @@ class CondensingModel(SideClusterer):
         bare.labels_ = self._known_labels()
         bare._there = bare._point_labels = None
         for name in self._not_for_prediction:
-            vars(bare).pop(name, None)
+            bare.__dict__.pop(name, None)
         return bare
 
     def _to_metric(self, X: Any) -> Any:

@@ -35,30 +35,30 @@ def best_of_ours(comparison: "Comparison") -> tuple[Any, list[str]]:
         raise SidelightError(
             f"{comparison.reason} None of our models could be judged; name one, or give more time."
         )
-    row, model = comparison.rows[ours[0]], comparison.models[ours[0]]
-    if row is comparison.choice:
-        return model, [comparison.reason]
-    return model, [
-        f"{row.model} with {counted(row.n_clusters, 'cluster')} is the best model of sidelight by "
-        f"statements held back ({row.score:.2f} ± {row.standard_error:.2f}); "
-        f"{comparison.choice.model} of scikit-learn {_ahead(row, comparison.choice)}."
+    chosen = comparison.rows.index(comparison.choice)
+    if chosen in ours:
+        return comparison.models[chosen], [comparison.reason]
+    row, other = comparison.rows[ours[0]], comparison.choice
+    told = "does as well" if other.score <= row.score else f"reaches {other.score:.2f}"
+    return comparison.models[ours[0]], [
+        f"{row.model} with {_clusters(row)} is the best model of sidelight by statements held back "
+        f"({row.score:.2f} ± {row.standard_error:.2f}); {other.model} of scikit-learn {told}."
     ]
 
 
-def _ahead(row: "Compared", first: "Compared") -> str:
-    if round(row.behind, 1) == 0.0:
-        return "does as well"
-    return f"reaches {first.score:.2f}, {row.behind:.1f} standard errors more"
+def _clusters(row: "Compared") -> str:
+    assert row.n_clusters is not None  # of every candidate that was judged
+    return counted(row.n_clusters, "cluster")
 
 
 def beside(comparison: "Comparison", name: str) -> list[str]:
     """That another model is clearly better, if one is."""
     own = next((row for row in comparison.rows if row.model == name), None)
-    first = comparison.choice
+    first = comparison.rows[0]
     if own is None or not own.behind > CLEARLY:
         return []
     return [
-        f"{first.model} with {counted(first.n_clusters, 'cluster')} does better by the statements "
+        f"{first.model} with {_clusters(first)} does better by the statements "
         f"held back: {first.score:.2f} beside {own.score:.2f}, a difference of "
         f"{own.behind:.1f} standard errors."
     ]

@@ -182,7 +182,8 @@ def _loaded(folder: str) -> Any:
         from sentence_transformers import SentenceTransformer
         from transformers.utils.logging import disable_progress_bar
 
-        disable_progress_bar()  # type: ignore[no-untyped-call]
+        quiet: Any = disable_progress_bar  # which has types or none, by its version
+        quiet()
         return SentenceTransformer(
             folder, device="cpu", local_files_only=True, trust_remote_code=False
         )
