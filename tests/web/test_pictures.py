@@ -8,7 +8,13 @@ import pytest
 from PIL import Image
 
 from sidelight.exceptions import SidelightError
-from sidelight.web._pictures import MOST_PIXELS, PictureError, contents_of, encoded
+from sidelight.web._pictures import (
+    MOST_PIXELS,
+    PictureError,
+    check_archive,
+    contents_of,
+    encoded,
+)
 
 
 def picture(kind="PNG", size=(40, 30), colour=(200, 30, 30), **how):
@@ -118,6 +124,46 @@ def test_members_of_an_archive_go_by_their_names(tmp_path):
     assert of("../c.png") == b"../c.png"  # a member, and no path
     with pytest.raises(PictureError, match="has no 'a.png'"):
         of("a.png")  # there are two
+
+
+@pytest.mark.parametrize("packed", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_compression_without_bound_is_refused(tmp_path, packed):
+    path = tmp_path / "p.zip"
+    with zipfile.ZipFile(path, "w", packed) as archive:
+        archive.writestr("a.png", picture())
+    with pytest.raises(SidelightError, match="unusual compression"):
+        check_archive(path, 10**9)
+    with pytest.raises(PictureError, match="unusual compression"):
+        contents_of("a.png", root=tmp_path, archive=path)
+
+
+def test_a_damaged_archive_is_a_sentence(tmp_path):
+    path = tmp_path / "p.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.png", bytes(range(256)) * 40)
+    good = path.read_bytes()
+    at = good.index(b"a.png") + len("a.png")
+    for k, wrong in enumerate((b"\xff" * 8, good[at : at + 20] + b"\xff" * 8)):
+        damaged = tmp_path / f"{k}.zip"
+        damaged.write_bytes(good[:at] + wrong + good[at + len(wrong) :])
+        with pytest.raises(PictureError, match="'a.png' in the archive of pictures is damaged"):
+            contents_of("a.png", root=tmp_path, archive=damaged)
+    for k, wrong in enumerate((b"id,x\n1,2\n", good[:60], good[:-30])):
+        cut = tmp_path / f"cut{k}.zip"
+        cut.write_bytes(wrong)
+        with pytest.raises(SidelightError, match="one zip archive"):
+            check_archive(cut, 10**9)
+        with pytest.raises(PictureError, match="not a zip archive"):
+            contents_of("a.png", root=tmp_path, archive=cut)
+
+
+def test_another_upload_in_the_place_of_the_archive_is_a_problem_and_no_crash(owner, tmp_path):
+    table = write_photos(tmp_path / "photos.csv")
+    key = owner.upload(table)["upload"]
+    told = owner.post(f"uploads/{key}/preview", {**HOW, "pictures": key})
+    assert "not a zip archive" in told["problems"][0]["message"]
+    with pytest.raises(SidelightError, match="one zip archive"):
+        owner.post("projects", {**HOW, "upload": key, "name": "photos", "pictures": key})
 
 
 def write_photos(path, n=12):

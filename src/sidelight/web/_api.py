@@ -96,6 +96,8 @@ def _archive(bench: Bench, how: s.Preparing) -> Path | None:
 def create(bench: TheBench, person: Editor, new: s.NewProject) -> Any:
     """Import an upload as a project."""
     path, archive = upload_path(bench.settings, new.upload), _archive(bench, new)
+    if archive is not None:  # it may be an upload of another kind
+        check_archive(archive, bench.settings.max_upload)
     project = bench.create_project(
         path,
         name=new.name,
@@ -108,7 +110,7 @@ def create(bench: TheBench, person: Editor, new: s.NewProject) -> Any:
     )
     path.unlink()
     if archive is not None:
-        archive.unlink()
+        archive.unlink(missing_ok=True)
     return bench.overview(project)
 
 

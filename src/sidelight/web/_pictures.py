@@ -10,6 +10,7 @@ import io
 import re
 import struct
 import zipfile
+import zlib
 from collections import Counter
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -23,6 +24,13 @@ MOST_BYTES = 50_000_000  # of one picture
 LARGEST = 1024  # pixels of the longer side that are served
 SMALL = 160  # the same in tables
 _PLAIN = 256 * 256  # pixels up to which a picture is served without loss
+# Of the ways to compress a member, those that Python decompresses part by part: a few hundred bytes
+# of bzip2 become a gigabyte at once, whatever size the archive claims.
+_PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_DAMAGED = (
+    *(OSError, zipfile.BadZipFile, zlib.error, EOFError),
+    *(NotImplementedError, RuntimeError, ValueError, struct.error),
+)
 _INSIDE = re.compile(r"data:image/[a-z.+-]+;base64,", re.IGNORECASE)
 
 
@@ -108,9 +116,13 @@ def _member(archive: Path, text: str) -> bytes:
     if name is None:
         raise PictureError(f"the archive of pictures has no {text[:200]!r}.")
     try:
-        with zipfile.ZipFile(archive) as opened, opened.open(name) as file:
-            contents = file.read(MOST_BYTES + 1)
-    except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError):
+        with zipfile.ZipFile(archive) as opened:
+            _check_packed([opened.getinfo(name)])
+            with opened.open(name) as file:
+                contents = file.read(MOST_BYTES + 1)
+    except PictureError:
+        raise
+    except _DAMAGED:
         raise PictureError(f"{text[:200]!r} in the archive of pictures is damaged.") from None
     if len(contents) > MOST_BYTES:
         raise PictureError(f"the file has more than {MOST_BYTES:,} bytes.")
@@ -120,8 +132,11 @@ def _member(archive: Path, text: str) -> bytes:
 @lru_cache(maxsize=16)
 def _names(archive: Path) -> dict[str, str]:
     """Members of an archive by their names, and by the last part of these if no other has it."""
-    with zipfile.ZipFile(archive) as opened:
-        whole = [info.filename for info in opened.infolist() if not info.is_dir()]
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            whole = [info.filename for info in opened.infolist() if not info.is_dir()]
+    except _DAMAGED:
+        raise PictureError("the archive of pictures is not a zip archive.") from None
     last = [PurePosixPath(name).name for name in whole]
     times = Counter(last)
     found = {short: name for short, name in zip(last, whole, strict=True) if times[short] == 1}
@@ -132,15 +147,27 @@ def check_archive(path: Path, limit: int) -> int:
     """How many files an archive of pictures has; refused if it would expand to too much."""
     try:
         with zipfile.ZipFile(path) as archive:
-            sizes = [info.file_size for info in archive.infolist() if not info.is_dir()]
-    except zipfile.BadZipFile:
+            members = [info for info in archive.infolist() if not info.is_dir()]
+    except _DAMAGED:
         raise SidelightError("send pictures as one zip archive.") from None
+    _check_packed(members)
+    sizes = [info.file_size for info in members]
     if not sizes or sum(sizes) > limit:
         raise SidelightError(
             f"the archive has {len(sizes):,} files of {sum(sizes):,} bytes in all; between one "
             f"file and {limit:,} bytes are taken."
         )
     return len(sizes)
+
+
+def _check_packed(members: list[zipfile.ZipInfo]) -> None:
+    """Refuse members whose compression can become any size in memory."""
+    wrong = [info.filename for info in members if info.compress_type not in _PACKED]
+    if wrong:
+        raise PictureError(
+            f"{wrong[0][:200]!r} in the archive of pictures has an unusual compression; pack it "
+            "with deflate, the usual one."
+        )
 
 
 def problem_of(cells: list[Any], name: str, *, root: Path, archive: Path | None) -> str | None:
