@@ -47,6 +47,14 @@ def test_large_pictures_become_smaller_and_lose_what_is_not_pixels():
     assert b"where I live" not in pixels
 
 
+@pytest.mark.parametrize("size", [(900, 900), (40, 30)])
+def test_neither_comments_nor_profiles_are_served(size):
+    kept = {"comment": b"where I live", "icc_profile": b"where I live" * 20}
+    pixels, _ = encoded(picture("JPEG", size, **kept))
+    assert b"where I live" not in pixels
+    assert not {"comment", "icc_profile", "exif"} & set(opened(pixels).info)
+
+
 def test_what_lies_on_its_side_is_turned():
     exif = Image.Exif()
     exif[0x0112] = 6
@@ -77,8 +85,9 @@ def test_a_picture_of_too_many_pixels_is_not_decoded():
     ],
 )
 def test_what_is_not_a_picture_is_a_sentence(contents):
-    with pytest.raises(PictureError, match="not a picture that can be shown"):
+    with pytest.raises(PictureError, match="not a picture that can be shown; known: PNG") as why:
         encoded(contents)
+    assert " object at " not in str(why.value)
 
 
 def test_a_cell_holds_a_picture_or_names_a_file_below_the_folder(tmp_path):

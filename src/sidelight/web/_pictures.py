@@ -56,6 +56,7 @@ def encoded(contents: bytes, *, largest: int = LARGEST) -> tuple[bytes, str]:
             clear = "A" in turned.getbands() or "transparency" in turned.info
             picture = turned.convert("RGBA" if clear else "RGB")
         picture.thumbnail((largest, largest))
+        picture.info = {}  # comments and profiles would be written again
         file = io.BytesIO()
         if clear or picture.width * picture.height <= _PLAIN:
             picture.save(file, "PNG")
@@ -66,9 +67,9 @@ def encoded(contents: bytes, *, largest: int = LARGEST) -> tuple[bytes, str]:
         raise
     except bombs:
         raise PictureError(f"the picture has more than {MOST_PIXELS:,} pixels.") from None
-    except (OSError, ValueError, SyntaxError, struct.error, EOFError) as error:
+    except (OSError, ValueError, SyntaxError, struct.error, EOFError):
         raise PictureError(
-            f"this is not a picture that can be shown ({', '.join(FORMATS)}): {error}."
+            f"this is not a picture that can be shown; known: {', '.join(FORMATS)}."
         ) from None
 
 
@@ -92,7 +93,7 @@ def contents_of(cell: Any, *, root: Path, archive: Path | None) -> bytes:
 
 def is_inside(cell: Any) -> bool:
     """Whether a cell holds the picture itself, which is no text to show."""
-    return isinstance(cell, str) and _INSIDE.match(cell) is not None
+    return isinstance(cell, str) and _INSIDE.match(cell.lstrip()) is not None
 
 
 def _file(root: Path, text: str) -> bytes:
