@@ -89,6 +89,16 @@ def test_equal_rows_are_one_point_and_annotated_rows_may_be_all():
     assert_array_equal(found.mass, 1.0)
 
 
+def test_rows_without_statements_are_found_where_a_draw_misses_them():
+    X, _ = some(200)
+    y = np.zeros(200, dtype=int)
+    y[[37, 150]] = -1
+    found = representatives(as_blocks(X), SideInformation.from_labels(y), 2, seed=0)
+    cells = np.delete(np.arange(len(found.X)), found.place)
+    assert_array_equal(found.X[cells], X[[37, 150]])
+    assert_array_equal(found.mass, 1.0)
+
+
 def test_far_from_the_origin_rows_are_told_apart():
     X, side = some()
     moved = representatives(as_blocks(X + 1e6), side, 50, seed=0)

@@ -123,7 +123,9 @@ def _sample(n: int, size: int, without: Ints, seed: int) -> Ints:
     """Numbers of rows, ascending, without the annotated ones."""
     rng = np.random.default_rng(seed)
     drawn = np.arange(n) if n <= size else rng.choice(n, size, replace=False, shuffle=False)
-    return np.setdiff1d(drawn, without, assume_unique=True)
+    found = np.setdiff1d(drawn, without, assume_unique=True)
+    # Where nearly all rows are annotated, a draw may miss the few others.
+    return found if len(found) else np.setdiff1d(np.arange(n), without)[:size]
 
 
 def _grown(X: Floats, n_cells: int) -> _Grown:
