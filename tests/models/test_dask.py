@@ -359,8 +359,9 @@ def test_a_stored_condensed_model_predicts_and_starts_another(groups, tmp_path):
 
 def test_what_cannot_be_condensed_is_refused(groups):
     chunked = da.from_array(groups[0], chunks=(7000, 5))
-    with condensed(), pytest.raises(DataError, match="chunks of X are sparse"):
-        StructuralEntropyClustering().fit(chunked.map_blocks(sparse.csr_array))
+    for scaling in (None, "z-score", "min-max"):
+        with condensed(), pytest.raises(DataError, match="chunks of X are sparse"):
+            StructuralEntropyClustering(scaling=scaling).fit(chunked.map_blocks(sparse.csr_array))
     with pytest.raises(DataError, match="similarities of all rows"):
         StructuralEntropyClustering(affinity="precomputed").fit(chunked)
     with pytest.raises(DataError, match="matrix of all states"):
