@@ -7,6 +7,7 @@ them. Up to 50,000 rows, or as many as ``sidelight.representatives`` says in Das
 the representatives are the rows, and the answer is that of memory.
 """
 
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -50,7 +51,7 @@ class _There(NamedTuple):
     place: Ints
 
 
-class CondensingModel(SideClusterer):
+class CondensingModel(SideClusterer, ABC):
     """A model whose fit asks for `_points`, and works on these. It writes `_predict_rows`."""
 
     # What is as long as the points and not needed to predict.
@@ -105,9 +106,9 @@ class CondensingModel(SideClusterer):
         labels: Ints = self.labels_ if self._point_labels is None else self._point_labels
         return labels
 
+    @abstractmethod
     def _predict_rows(self, X: Any) -> Ints:
-        """The clusters of rows that are checked and in the metric; a model has to write it."""
-        raise NotImplementedError
+        """The clusters of rows that are checked and in the metric."""
 
     def _bare(self) -> Self:
         bare = super()._bare()
