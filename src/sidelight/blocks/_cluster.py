@@ -263,10 +263,8 @@ class Cluster:
         def fill() -> None:
             try:
                 pending.set_result(function(*arguments))
-            except (
-                BaseException
-            ) as error:  # passed on to the waiting thread, which would not see it otherwise
-                pending.set_exception(error)
+            except BaseException as error:
+                pending.set_exception(error)  # the waiting thread would not see it otherwise
 
         threading.Thread(target=fill, daemon=True).start()
         return self.wait(pending, dask_gives_up=True)

@@ -146,9 +146,7 @@ class Conflicts(Sequence[Conflict]):
         return self.explained[k]
 
     def __repr__(self) -> str:
-        return (
-            f"Conflicts({counted(len(self.broken), 'broken statement')}, {len(self):,} explained)"
-        )
+        return f"Conflicts({self._count()}, {len(self):,} explained)"
 
     def _count(self) -> str:
         return counted(len(self.broken), "broken statement")
