@@ -37,6 +37,6 @@ def record(folder: Path, paper: str) -> None:
 def _parsed(text: str) -> object:
     # Numbers as JSON has them: 100 and 100.0 are different cells, as they are in the cache.
     try:
-        return json.loads(text)
+        return json.loads({"True": "true", "False": "false"}.get(text, text))
     except json.JSONDecodeError:
         return text

@@ -115,7 +115,6 @@ _SPARSE_PROBABLE = dict.fromkeys(
 )
 EXPECTED_FAILURES = {  # {model name: {check name: reason}}
     "ConsensusKMeans": _DRAWN,
-    "HGMeans": _DRAWN,
     "COPKMeans": dict.fromkeys(_WITH_MANY_CLASSES, _CLASSES),
     "CVQE": _COPIES,
     "ConstrainedKMeans": dict.fromkeys(_WITH_MANY_CLASSES, _CLASSES),
