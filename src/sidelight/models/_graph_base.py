@@ -144,8 +144,8 @@ class GraphModel(CondensingModel):
                 'affinity="precomputed" takes the similarities of all rows at once, and X is a '
                 "Dask array. Give the rows and another affinity, or a sparse matrix in memory."
             )
-        as_it_is = self.scaling is None or self._map is not None
-        if as_it_is or X.n_samples <= most_points() or sparse.issparse(X.take(np.array([0]))):
+        as_it_is = self._map is not None or X.n_samples <= most_points()
+        if self.scaling is None or as_it_is or sparse.issparse(X.take(np.array([0]))):
             return super()._points(X, side, seed)  # which refuses sparse rows
         self._scaled = Scaling.of(X, self.scaling)
         points = super()._points(self._scaled.apply(X), side, seed)
