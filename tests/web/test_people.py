@@ -123,6 +123,43 @@ def test_a_share_of_questions_goes_to_two_people_who_do_not_know_it(owner, as_pe
     assert set(question) == {"id", "kind", "rows", "classes", "differs"}
 
 
+def test_questions_answered_once_are_their_definition(bench, project):
+    rng = np.random.default_rng(0)
+    people = [bench.store.people.add(name, "annotator").id for name in ("ann2", "bob", "cat")]
+    answered = {}
+    for k in range(120):
+        rows = rng.choice(7, 1 if rng.random() < 0.3 else 2, replace=False).tolist()
+        person = people[rng.integers(3)]
+        question = {"id": f"q{k:03}", "kind": "pair", "i": rows[0], "j": (rows[1:] or [None])[0]}
+        bench.store.add_questions(project, [question], asked_of=person)
+        if rng.random() < 0.3:
+            bench.store.set_question_state(project, [question["id"]], "answered")
+            answered.setdefault(tuple(sorted(rows)), []).append((question["id"], person))
+    for person in people:
+        slow = [
+            (said[-1][0], rows)
+            for rows, said in answered.items()
+            if len({who for _, who in said}) == 1 and said[0][1] != person
+        ]
+        slow.sort(reverse=True)
+        assert slow
+        found = bench.store.answered_once(project, not_of=person, limit=1000)
+        assert found == slow
+        assert bench.store.answered_once(project, not_of=person, limit=2) == slow[:2]
+
+
+def test_a_waiting_question_of_another_kind_does_not_stand_in_the_way(owner, as_person, project):
+    bob, person = as_person("bob", "annotator")
+    at = f"projects/{project}"
+    owner._http.patch(f"/api/{at}/asking", json={"kinds": {str(person.id): ["pair"]}})
+    for said in ({"kind": "label", "rows": [1], "class": "x"}, {"kind": "must", "rows": [2, 3]}):
+        event = owner.post(f"{at}/say", said)["events"][0]
+        place = {"event": event, "position": 0, "other": True}
+        assert owner._http.post(f"/api/{at}/ask-again", json=place).status_code == 204
+    (question,) = bob.ask(project, 1)
+    assert [row["row"] for row in question["rows"]] == [2, 3]
+
+
 def test_annotators_see_nothing_of_others(as_person, project):
     bob, _ = as_person("bob", "annotator")
     with pytest.raises(SidelightError, match="may not"):

@@ -443,6 +443,28 @@ class Store:
             row = c.execute(query).one_or_none()
         return None if row is None else _as_question(row)
 
+    def answered_once(
+        self, project: int, *, not_of: int, limit: int
+    ) -> list[tuple[str, tuple[int, ...]]]:
+        """Questions that one other person has answered and no second one: id and rows, ascending.
+
+        Newest first. The database groups the numbers: late in the day there are thousands.
+        """
+        c_ = t.question.c
+        low = sa.case((c_.j < c_.i, c_.j), else_=c_.i).label("low")
+        high = sa.case((c_.j < c_.i, c_.i), else_=c_.j).label("high")
+        query = (
+            sa.select(sa.func.max(c_.id).label("number"), low, high)
+            .where(c_.project == project, c_.state == "answered")
+            .group_by(low, high)
+            .having(sa.func.count(c_.asked_of.distinct()) == 1, sa.func.min(c_.asked_of) != not_of)
+            .order_by(sa.func.max(c_.at).desc(), sa.func.max(c_.id).desc())
+            .limit(limit)
+        )
+        with reading(self._engine) as c:
+            rows = c.execute(query).all()
+        return [(number, (i,) if j is None else (i, j)) for number, i, j in rows]
+
     def audits(self, project: int) -> set[str]:
         """The questions that were drawn at random, and so measure the result."""
         query = sa.select(t.question.c.id).where(

@@ -21,6 +21,7 @@ from sidelight.web._settings import Settings
 KINDS = ("pair", "label")
 MAX_ASKED = 50
 MAX_ANSWERS = 500
+RECENT = 500  # answered questions among which some are chosen for a second person
 
 
 class Bench:
@@ -139,8 +140,8 @@ class Bench:
             n_asked, seen = self.store.asked(
                 project, person.id, expired_after=time.time() - EXPIRES
             )
-            new = self._again(project, person, before_people, seen)[: n - len(found)]
-            new = [question for question in new if question["kind"] in kinds]
+            waiting = self._again(project, person, before_people, seen)
+            new = [question for question in waiting if question["kind"] in kinds][: n - len(found)]
             more = n - len(found) - len(new)
             n_second = _n_drawn(rules["second"], more, seed=[project, person.id, n_asked, 1])
             new += self._second(project, person, n_second, kinds, busy, seen)
@@ -174,17 +175,14 @@ class Bench:
         found: list[dict[str, Any]] = []
         if not n:
             return found
-        times: dict[tuple[int, ...], set[Any]] = {}
-        answered = self.store.questions(project, state="answered")
-        for question in answered:
-            times.setdefault(_rows_asked(question), set()).add(question["asked_of"])
-        for question in reversed(answered):
-            rows = _rows_asked(question)
-            if len(times[rows]) > 1 or question["kind"] not in kinds:
+        for number, rows in self.store.answered_once(project, not_of=person.id, limit=RECENT):
+            if ("pair" if len(rows) > 1 else "label") not in kinds:
                 continue
             if rows in seen or busy & set(rows) or len(found) == n:
                 continue
             busy = busy | set(rows)
+            question = self.store.question(project, number)
+            assert question is not None
             found.append(
                 {
                     "kind": question["kind"],
