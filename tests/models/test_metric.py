@@ -117,3 +117,13 @@ def test_a_pipeline_hands_statements_to_metric_and_model():
     plain = PartitionLevelKMeans(2, random_state=0).fit(X, side=side).labels_
     assert with_metric > 0.9 > 0.5 > adjusted_rand_score(y[80:], plain[80:])
     assert pipeline[:-1].get_feature_names_out()[0] == "statementmetric0"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_narrow_groups_far_apart_leave_no_negative_scatter(seed):
+    """Of squares of 1e18 rounding takes more than the scatter inside the groups is."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(60) % 2
+    X = rng.normal(size=(60, 2)) + 1e9 * np.array([[1.0, 0.7], [-0.3, 1.0]])[y]
+    metric = StatementMetric().fit(X, y)
+    assert np.isfinite(metric.transform(X)).all()

@@ -285,8 +285,10 @@ def learn_metric(
     if freedom < min_freedom or not within > 0:
         return Learned(mean, np.eye(d) / np.sqrt(scale), freedom, False)
     nu0 = shrinkage * d
-    shrunken = scatter + nu0 * within / (freedom * d) * np.eye(d)
-    values, vectors = np.linalg.eigh(shrunken)
+    least = nu0 * within / (freedom * d)
+    values, vectors = np.linalg.eigh(scatter + least * np.eye(d))
+    # No eigenvalue is below `least`, but for rounding where groups are far apart and narrow.
+    values = np.maximum(values, max(0.5 * least, np.finfo(np.float64).eps * values[-1]))
     root = (vectors / np.sqrt(values)) @ vectors.T
     after = float(np.einsum("ij,ij->", root @ spread, root)) / count / d
     return Learned(mean, root / np.sqrt(after), freedom, True)
