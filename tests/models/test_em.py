@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 from sklearn.mixture import GaussianMixture
 
 from sidelight.blocks import RowEntries, as_blocks
-from sidelight.models._em import Start, ascend, begin, expect
+from sidelight.models._em import Start, ascend, begin, expect, without_rounding
 
 NOBODY = RowEntries(np.empty(0, dtype=np.int64))
 K = 3
@@ -177,3 +177,12 @@ def test_what_is_maximised_may_be_renewed_until_that_brings_nothing():
     assert goals == [0.0, 1.0, 2.0, 2.0]
     assert found.history == [0.0, 0.0]
     assert found.converged
+
+
+def test_only_rounding_is_taken_back():
+    """A bound near zero is a difference of larger numbers; a real fall stays visible."""
+    assert without_rounding(-1e-16, [4e-16]) == 4e-16
+    assert without_rounding(1e6 - 1e-7, [1e6]) == 1e6
+    assert without_rounding(-1e-9, [0.0]) == -1e-9
+    assert without_rounding(1e6 - 1.0, [1e6]) == 1e6 - 1.0
+    assert without_rounding(2.0, [1.0]) == 2.0

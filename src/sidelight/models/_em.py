@@ -100,8 +100,11 @@ def loses_by_rounding(bound: float, history: list[float], least_gain: float) -> 
 
 
 def without_rounding(bound: float, history: list[float]) -> float:
-    """Rounding may lower the bound by its last digits where the mathematics says that it stays."""
-    if history and 0 < history[-1] - bound <= 1e-12 * abs(bound):
+    """Rounding may lower the bound by its last digits where the mathematics says that it stays.
+
+    A bound near zero is a difference of larger numbers, so that its digits count from 1.
+    """
+    if history and 0 < history[-1] - bound <= 1e-12 * max(abs(bound), 1.0):
         return history[-1]
     return bound
 
