@@ -312,7 +312,7 @@ def check_inputs_untouched(estimator: Any) -> None:
     before = X.copy(), y.copy(), pickle.dumps(side)
     _fit(estimator, X, side)
     if "label" in estimator.accepts:
-        clone(estimator).fit(X, y)
+        _fit(estimator, X, None, y)
     assert_array_equal(X, before[0])
     assert_array_equal(y, before[1])
     _expect(pickle.dumps(side) == before[2], "the statements changed")
@@ -622,12 +622,12 @@ def _seeded(estimator: Any) -> dict[str, int]:
     return {"random_state": 0} if "random_state" in estimator.get_params() else {}
 
 
-def _fit(estimator: Any, X: NDArray[Any], side: SideInformation | None) -> Any:
+def _fit(estimator: Any, X: NDArray[Any], side: SideInformation | None, y: Any = None) -> Any:
     model = clone(estimator).set_params(**_seeded(estimator))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", LostClassWarning)  # `check_lost_classes` looks at it
-        return model.fit(X, side=side)
+        return model.fit(X, y, side=side)
 
 
 def _expect(condition: Any, what: str) -> None:
