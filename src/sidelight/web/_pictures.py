@@ -92,7 +92,7 @@ def contents_of(cell: Any, *, root: Path, archive: Path | None) -> bytes:
 
 
 def is_inside(cell: Any) -> bool:
-    """Whether a cell holds the picture itself, which is no text to show."""
+    """Whether a cell holds the picture itself; it is then not shown as text."""
     return isinstance(cell, str) and _INSIDE.match(cell.lstrip()) is not None
 
 
