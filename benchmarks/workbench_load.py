@@ -126,6 +126,8 @@ def answer_for(
         thread.join()
     after = process.cpu_times()
     used = after.user + after.system - before.user - before.system
+    show("everybody, answer", [t for one in people for t in one.answers])
+    show("everybody, next question", [t for one in people for t in one.questions])
     show("people, answer", [t for one in people[1:] for t in one.answers])
     show("people, next question", [t for one in people[1:] for t in one.questions])
     show("fast client, answer", people[0].answers)
