@@ -129,44 +129,47 @@ def test_labels_name_clusters_and_change_nothing():
         named.fit(X, side=SideInformation.from_pairs(must=[(0, 1)], n_samples=90))
 
 
-# DP, ARI and NMI. Ten of the twelve are those printed in Table 3 of the paper on structural entropy
-# with constraints; printed are also 84.9 for the first of wine (see below), and 33.1 for the second
-# of heart: what the same Fiedler vector gives if it is cut three rows further.
+# DP, ARI and NMI as printed in Table 3 of the paper on structural entropy with constraints. The
+# purity of wine depends on which of the three parts k-means calls the first one: see below.
 FIGURES = {
-    "wine": (85.5, 76.9, 77.1),
-    "heart": (70.1, 34.0, 29.2),
-    "breast_libsvm": (95.7, 88.6, 81.6),
-    "australian": (54.9, -0.8, 1.2),
+    "wine": (None, 76.94, 77.10),
+    "heart": (70.13, 33.13, 29.23),
+    "breast_libsvm": (95.68, 88.55, 81.57),
+    "australian": (54.92, -0.78, 1.21),
 }
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_figures_are_those_of_the_paper_but_for_two(name):
+def _published(name, seed=0, **changes):
     try:
         data = load(name, None if name == "breast_libsvm" else "sse")
     except DatasetNotFoundError as error:
         pytest.skip(str(error))
-    model = SparsestCutTree.as_published(n_clusters=len(data.class_names), random_state=0)
+    n_clusters = len(data.class_names)
+    model = SparsestCutTree.as_published(n_clusters=n_clusters, random_state=seed, **changes)
     model.fit(data.X)
-    found = (
+    return (
         100 * dendrogram_purity(model.tree_, data.y),
         100 * adjusted_rand(data.y, model.labels_),
         100 * normalized_mutual_info(data.y, model.labels_),
     )
-    assert_allclose(found, FIGURES[name], atol=0.5)
 
 
-def test_the_printed_purity_of_wine_is_that_of_any_bipartition(monkeypatch):
-    """The published program takes a bipartition by the numbers of the parts, which are random."""
-    data = load("wine", "sse")
-    purity = []
-    for apart in range(3):
+@pytest.mark.parametrize("name", FIGURES)
+def test_figures_are_those_of_the_paper(name):
+    purity, *partition = _published(name)
+    assert_allclose(partition, FIGURES[name][1:], atol=0.01)
+    if FIGURES[name][0] is not None:
+        # 0.17 on australian: the paper's graph has self-loops, which the purity there shows.
+        assert_allclose(purity, FIGURES[name][0], atol=0.2)
 
-        def cut(between, size, apart=apart):
-            return np.arange(len(size)) == (apart if len(size) == 3 else 0)
 
-        monkeypatch.setattr("sidelight.models._graph.cut_tree.sparsest_cut", cut)
-        model = SparsestCutTree.as_published(n_clusters=3, random_state=0).fit(data.X)
-        purity.append(100 * dendrogram_purity(model.tree_, data.y))
-    assert max(purity) - min(purity) > 1.0
+def test_the_printed_purity_of_wine_is_the_mean_over_the_order_of_the_parts():
+    """The published program cuts off the part that k-means happens to number first."""
+    purity = [_published("wine", seed)[0] for seed in range(20)]
+    assert len(np.unique(np.round(purity, 6))) == 3
     assert_allclose(np.mean(purity), 84.87, atol=0.5)
+    assert_allclose(_published("wine", public_slip=False)[0], max(purity), atol=0.1)
+
+
+def test_without_the_slip_heart_is_cut_where_k_means_of_the_paper_cuts_it():
+    assert_allclose(_published("heart", public_slip=False)[1:], (33.99, 29.35), atol=0.01)

@@ -8,9 +8,11 @@ Seeks a tree of low cost  sum_ij W_ij |rows under the lowest node above i and j|
     parts cut again and again where w(A, B) / (|A| |B|) is lowest; inside a part, rows in the order
     of its Fiedler vector, halved again and again
 
-Departures from the published program:
+Departures from the published program (public_slip=True does as it does):
 - It never updates its running minimum, so that with more than two parts it takes the last of all
-  bipartitions and not the sparsest one. Here it is the sparsest.
+  bipartitions, the first part and the rest, and not the sparsest one. Here it is the sparsest.
+- It divides eigenvectors of the weighted graph by the roots of the *numbers* of edges. Here it is
+  by those of the weighted degrees, as in the paper, so that the first vector is constant.
 - Above 12 parts, where there are too many bipartitions, the graph of the parts is cut by its own
   Fiedler vector, at the sparsest of the places along it.
 - Clusters are the K parts. Statements change nothing; labels name clusters and say how many.
@@ -66,6 +68,10 @@ class SparsestCutTree(GraphModel):
         Scale the columns first: to [0, 1], or to mean 0 and deviation 1.
     n_init : int, default=20
         The number of starts of k-means.
+    public_slip : bool, default=False
+        Do as the published program: divide eigenvectors by the roots of the numbers of edges, not
+        of the degrees, and cut the first part off the others, whatever is sparsest. The published
+        figures come from it.
     metric : {"statements"} or StatementMetric, optional
         Work on the rows in the metric that `StatementMetric` learns from labels, unless these are
         too few. "statements" is one with its defaults.
@@ -140,11 +146,13 @@ class SparsestCutTree(GraphModel):
         "n_neighbors": 5,
         "neighbor_ties": "keep",
         "scaling": "z-score",
+        "public_slip": True,
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{name: kinds for name, kinds in SPECTRAL_PARAMETERS.items() if name != "init"},
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "degree_ratio": [Interval(Real, 1, None, closed="neither")],
+        "public_slip": ["boolean"],
     }
 
     def __init__(
@@ -158,6 +166,7 @@ class SparsestCutTree(GraphModel):
         neighbor_ties: str = "lowest",
         scaling: str | None = None,
         n_init: int = 20,
+        public_slip: bool = False,
         metric: Any = None,
         random_state: Any = None,
     ) -> None:
@@ -169,12 +178,13 @@ class SparsestCutTree(GraphModel):
         self.neighbor_ties = neighbor_ties
         self.scaling = scaling
         self.n_init = n_init
+        self.public_slip = public_slip
         self.metric = metric
         self.random_state = random_state
 
     @classmethod
     def as_published(cls, **changes: Any) -> Self:
-        """The graph on which its figures are known: z-scores, the cosine, 5 neighbours with ties.
+        """Z-scores, the cosine, 5 neighbours with ties, and the program's slips: its known figures.
 
         That is the graph of ``StructuralEntropyTree.as_published`` without its self-loops.
         """
@@ -204,17 +214,16 @@ class SparsestCutTree(GraphModel):
                 rows = self._row_graph(X, seed, n_clusters, task.step)
             with fit.part("cuts") as task:
                 spectrum = leading_eigenvectors(rows.graph, n_clusters)
-                degree = np.asarray(rows.graph.sum(axis=1)).ravel()
-                root = np.sqrt(np.where(degree > 0, degree, np.inf))
-                vectors = spectrum.vectors / root[:, None]
+                vectors = spectrum.vectors / _roots(rows.graph, self.public_slip)[:, None]
                 rng = np.random.default_rng(seed)
                 found = cluster_vectors(
                     vectors, n_clusters, self.n_init, rng, each_iteration=task.step
                 )
                 has_vector: NDArray[np.bool_] = np.abs(vectors).sum(axis=1) > 0
                 parts = place_rest(rows, found.labels, has_vector, n_clusters)
+                degree = np.asarray(rows.graph.sum(axis=1)).ravel()
                 nodes = split_by_degree(parts, degree, self.degree_ratio)
-                tree = cut_tree(rows.graph, nodes)
+                tree = cut_tree(rows.graph, nodes, self.public_slip)
         self._keep_rows(rows)
         self.tree_ = tree
         labels, naming = named_labels(side, parts)
@@ -243,7 +252,13 @@ def split_by_degree(parts: Ints, degree: Floats, ratio: float) -> Ints:
     return np.unique(parts * (int(level.max()) + 1) + level, return_inverse=True)[1]
 
 
-def cut_tree(graph: sparse.csr_array, parts: Ints) -> ClusterTree:
+def _roots(graph: sparse.csr_array, by_count: bool) -> Floats:
+    """The roots of the degrees, or of the numbers of edges; infinite for rows without edges."""
+    degree = np.diff(graph.indptr) if by_count else np.asarray(graph.sum(axis=1)).ravel()
+    return np.asarray(np.sqrt(np.where(degree > 0, degree, np.inf)))
+
+
+def cut_tree(graph: sparse.csr_array, parts: Ints, public_slip: bool = False) -> ClusterTree:
     """The tree: cuts of the graph of the parts, and halves of each part below."""
     n = len(parts)
     n_parts = int(parts.max()) + 1
@@ -253,14 +268,18 @@ def cut_tree(graph: sparse.csr_array, parts: Ints) -> ClusterTree:
     size = np.bincount(parts, minlength=n_parts).astype(np.float64)
     builder = _Builder(n)
     tops = [
-        builder.halves(fiedler_order(graph, np.flatnonzero(parts == k))) for k in range(n_parts)
+        builder.halves(fiedler_order(graph, np.flatnonzero(parts == k), public_slip))
+        for k in range(n_parts)
     ]
     # Cuts from the top down; joined from the bottom up.
     waiting, cuts = [np.arange(n_parts)], []
     while waiting:
         here = waiting.pop()
         if len(here) > 1:
-            left = sparsest_cut(between[np.ix_(here, here)], size[here])
+            if public_slip:
+                left = np.arange(len(here)) == 0
+            else:
+                left = sparsest_cut(between[np.ix_(here, here)], size[here])
             cuts.append((here, here[left], here[~left]))
             waiting += [here[left], here[~left]]
     top: dict[Any, int] = {(k,): tops[k] for k in range(n_parts)}
@@ -323,15 +342,13 @@ class _Builder:
         return ClusterTree(parent, heights, self.n_leaves)
 
 
-def fiedler_order(graph: sparse.csr_array, rows: Ints) -> Ints:
+def fiedler_order(graph: sparse.csr_array, rows: Ints, by_count: bool = False) -> Ints:
     """Rows in the order of the second eigenvector of the graph between them."""
     if len(rows) < 3:
         return rows
     inside = sparse.csr_array(graph[rows][:, rows])
-    degree = np.asarray(inside.sum(axis=1)).ravel()
-    vectors = leading_eigenvectors(inside, 2).vectors
-    root = np.sqrt(np.where(degree > 0, degree, np.inf))
-    return rows[np.argsort(vectors[:, -1] / root, kind="stable")]
+    vector = leading_eigenvectors(inside, 2).vectors[:, -1]
+    return rows[np.argsort(vector / _roots(inside, by_count), kind="stable")]
 
 
 def sparsest_cut(between: Floats, size: Floats) -> NDArray[np.bool_]:
