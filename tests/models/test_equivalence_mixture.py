@@ -53,11 +53,25 @@ def test_cannot_components_are_what_brute_force_gives(seed):
 
 @pytest.mark.parametrize("n_groups", [1, 3, 4])
 def test_sums_over_sets_are_what_brute_force_gives(n_groups):
-    scores = np.random.default_rng(n_groups).normal(size=(n_groups, 4)) * 10.0
-    value, marginals = by_sets(scores)
-    expected = enumerated(scores, ~np.eye(n_groups, dtype=bool))
-    assert_allclose(value, expected[0], rtol=1e-12)
-    assert_allclose(marginals, expected[1], atol=1e-12)
+    # Scores that differ by thousands: the likeliest placement may begin with an unlikely group.
+    rng = np.random.default_rng(n_groups)
+    scores = rng.normal(size=(6, n_groups, 4)) * np.repeat([1.0, 10.0, 3000.0], 2)[:, None, None]
+    values, marginals = by_sets(scores)
+    for part, value, marginal in zip(scores, values, marginals, strict=True):
+        expected = enumerated(part, ~np.eye(n_groups, dtype=bool))
+        assert_allclose(value, expected[0], rtol=1e-12)
+        assert_allclose(marginal, expected[1], atol=1e-12)
+
+
+def test_classes_apart_are_summed_exactly_up_to_sixteen_components():
+    rng = np.random.default_rng(0)
+    apart = sparse.csr_array((~np.eye(9, dtype=bool)).astype(float))
+    field = Field.of(apart, 16)
+    assert not len(field.rough)
+    _, marginals = field.marginals(rng.normal(size=(9, 16)), np.empty((0, 16)))
+    assert_allclose(marginals.sum(axis=1), 1.0)
+    assert np.all(marginals.sum(axis=0) <= 1.0 + 1e-12)  # a component holds one class at most
+    assert len(Field.of(apart, 17).rough) == 9
 
 
 def test_many_pairs_of_one_shape_are_summed_together():

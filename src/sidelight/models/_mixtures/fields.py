@@ -8,6 +8,7 @@ as labelled classes are, by sums over the sets of components that are taken. Par
 are summed together. Larger parts are treated by mean field, with a cost for broken pairs.
 """
 
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 from scipy.special import logsumexp
 
+from sidelight._kernels.cliques import place_apart
 from sidelight._kernels.mean_field import mean_field
 
 Floats = NDArray[np.float64]
@@ -24,7 +26,7 @@ Ints = NDArray[np.int64]
 LARGEST_TABLE = 6  # groups in a table: K^6 numbers
 _MOST_NUMBERS = 4_000_000  # in all tables that are held at once
 _LARGEST_PART = 64  # groups; larger parts hardly ever have small tables
-_MOST_SETS = 12  # components of which all sets are listed: 4,096 sets
+_MOST_SETS = 16  # components of which all sets are listed: 65,536 sets
 # What a broken cannot-link costs in nats where it cannot be excluded: hardly any posterior breaks
 # one at that price, and the groups still move.
 PRICE = 10.0
@@ -131,6 +133,9 @@ def in_shape(graph: sparse.csr_array, begin: int, size: int) -> tuple[Ints, NDAr
 def exact_order(apart: NDArray[np.bool_], n_clusters: int) -> tuple[int, ...] | None:
     """An order of elimination whose tables are small enough; () for sets; None if neither is."""
     n = len(apart)
+    is_clique = bool(apart.sum() == n * (n - 1))
+    if is_clique and n_clusters <= _MOST_SETS and _n_sets(n, n_clusters) <= n_clusters**n:
+        return ()
     left, graph, order = list(range(n)), apart.copy(), []
     np.fill_diagonal(graph, False)
     largest = 0
@@ -144,15 +149,18 @@ def exact_order(apart: NDArray[np.bool_], n_clusters: int) -> tuple[int, ...] | 
         order.append(v)
     if largest <= LARGEST_TABLE and n_clusters**largest <= _MOST_NUMBERS:
         return tuple(order)
-    is_clique = bool(apart.sum() == n * (n - 1))
-    return () if is_clique and n_clusters <= _MOST_SETS else None
+    return None
+
+
+def _n_sets(n_groups: int, n_clusters: int) -> int:
+    """How many sums the sets of components need, beside n_clusters**n_groups placements."""
+    return n_clusters * sum(comb(n_clusters, size) for size in range(n_groups + 1))
 
 
 def placements(scores: Floats, shape: Shape) -> tuple[Floats, Floats]:
     """For parts of one shape (parts, groups, K): log sums over their placements, and marginals."""
     if not shape.order:
-        each = [by_sets(one) for one in scores]
-        return np.array([s for s, _ in each]), np.stack([m for _, m in each])
+        return by_sets(scores)
     size = scores.shape[2] ** min(LARGEST_TABLE, scores.shape[1])
     step = max(1, _MOST_NUMBERS // size)
     parts = [
@@ -232,32 +240,11 @@ def spread_out(table: Floats, names: list[int], among: list[int]) -> Floats:
     return table.reshape(shape)
 
 
-def by_sets(scores: Floats) -> tuple[float, Floats]:
-    """All groups apart from each other: sums over the sets of components that are taken, (G, K).
-
-    ``before[g][S]`` is the sum over the placements of the first g groups that take the set S.
-    """
-    n_groups, K = scores.shape
-    sets = np.arange(2**K)
-    sizes = np.array([bin(s).count("1") for s in sets])
-    of_size = [sets[sizes == g] for g in range(n_groups + 1)]
-    before = np.full((n_groups + 1, 2**K), -np.inf)
-    after = np.full((n_groups + 1, 2**K), -np.inf)
-    before[0, 0] = 0.0
-    after[n_groups, of_size[n_groups]] = 0.0
-    for g in range(n_groups):
-        for k in range(K):
-            free = of_size[g][(of_size[g] >> k) & 1 == 0]
-            taken = free | (1 << k)
-            before[g + 1, taken] = np.logaddexp(
-                before[g + 1, taken], before[g, free] + scores[g, k]
-            )
-    joint = np.full((n_groups, K), -np.inf)
-    for g in range(n_groups - 1, -1, -1):
-        for k in range(K):
-            free = of_size[g][(of_size[g] >> k) & 1 == 0]
-            ahead = scores[g, k] + after[g + 1, free | (1 << k)]
-            after[g, free] = np.logaddexp(after[g, free], ahead)
-            joint[g, k] = logsumexp(before[g, free] + ahead) if len(free) else -np.inf
-    total = float(after[0, 0])
-    return total, np.exp(joint - total)
+def by_sets(scores: Floats) -> tuple[Floats, Floats]:
+    """All groups of a part apart from each other (parts, groups, K): sums over the sets taken."""
+    n_parts, _, K = scores.shape
+    sizes = np.bitwise_count(np.arange(2**K)).astype(np.int64)
+    totals, marginals = np.empty(n_parts), np.empty(scores.shape)
+    before, after = np.empty(2**K), np.empty(2**K)
+    place_apart(np.ascontiguousarray(scores), sizes, before, after, totals, marginals)
+    return totals, marginals
