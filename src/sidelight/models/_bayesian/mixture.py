@@ -148,10 +148,10 @@ class BayesianMixture(RowMixture):
         statements. Inside scikit-learn's searches, which clone, wrap the fitted model in
         `sklearn.frozen.FrozenEstimator`.
     n_init : int or "auto", default="auto"
-        The number of starts, of which the best by the bound is kept; a start that is given is tried
-        once. "auto": 3, and fewer above 10,000 rows, down to 1.
+        The number of starts; the one with the highest bound is kept. A given start is made once.
+        "auto": 3; fewer above 10,000 rows, down to 1.
     max_iter : int, default=500
-        The limit on the iterations of one start.
+        The maximum number of iterations of one start.
     tol : float, default=1e-6
         A start has converged when an iteration gains less than this per row; with ``batch_size``
         when an epoch does, by the estimate of its batches.
@@ -171,8 +171,8 @@ class BayesianMixture(RowMixture):
         For ``partial_fit`` the number of rows that the posteriors speak for; by default as many as
         there were so far. Give it when the same rows come several times.
     metric : {"statements"} or StatementMetric, optional
-        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
-        unless these are too few. "statements" is one with its defaults. Attributes of
+        Learn a `StatementMetric` from labels and must-links, and cluster the rows in that metric.
+        Too few statements leave the rows unchanged. "statements": with its defaults. Attributes of
         the clusters are in the metric; ``metric_.inverse_transform`` gives the columns of X.
     random_state : int, Generator or RandomState, optional
         Source of the starts.

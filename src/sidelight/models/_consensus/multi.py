@@ -45,8 +45,9 @@ _WHOLE = 0.9  # a base partition whose largest cluster has this share of the row
 class SemiMultiCons(SideClusterer):
     """Consensus of several partitions, guided by statements, on several levels.
 
-    Rows that all base partitions put together are together; coarser levels ask for the agreement of
-    fewer of them. Where sets overlap, statements decide which gets what they share.
+    On the finest level, rows are together if all base partitions put them together; coarser levels
+    require the agreement of fewer partitions. If sets overlap, statements decide which set gets the
+    common rows.
 
     Parameters
     ----------
@@ -58,12 +59,12 @@ class SemiMultiCons(SideClusterer):
     most : int, default=6
         The largest number.
     level : {"auto", "jaccard"} or int, default="auto"
-        Which level is the answer: the one with the most statements kept, and of equals the most
-        like the base partitions, which is what "jaccard" goes by alone; or a number of partitions
-        that have to agree.
+        Which level is the answer. "auto": the level that keeps the most statements; among equal
+        ones, the most similar to the base partitions. "jaccard": the level most similar to the base
+        partitions. A number: the number of partitions that have to agree.
     metric : {"statements"} or StatementMetric, optional
-        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
-        unless these are too few. "statements" is one with its defaults.
+        Learn a `StatementMetric` from labels and must-links, and cluster the rows in that metric.
+        Too few statements leave the rows unchanged. "statements": with its defaults.
     random_state : int, Generator or RandomState, optional
         Source of the base partitions.
 
@@ -76,11 +77,12 @@ class SemiMultiCons(SideClusterer):
     n_clusters_ : int
         The number of clusters.
     level_ : int
-        The level that is the answer: how many base partitions agree.
+        The level of the answer: the number of base partitions that agree.
     level_labels_ : dict
-        For each level the cluster of each row.
+        The cluster of each row, for each level.
     partitions_ : ndarray of shape (n_samples, n_used)
-        The base partitions that were used: different ones, none with a cluster of 90 % of the rows.
+        The base partitions that were used: without duplicates, and without those in which one
+        cluster has 90 % of the rows.
     objective_ : float
         The mean Jaccard index of the answer and the base partitions, over pairs of rows.
     history_ : ndarray of shape (1,)
@@ -97,8 +99,8 @@ class SemiMultiCons(SideClusterer):
 
     Notes
     -----
-    Work is done on the atoms, so that rows enter once. Levels need not nest. Our implementation;
-    which base partitions published figures were made with is not known.
+    The work is done on sets of rows that all partitions keep together. Levels need not
+    be nested. Our implementation; the base partitions behind the published figures are not known.
 
     References
     ----------
@@ -118,7 +120,7 @@ class SemiMultiCons(SideClusterer):
     accepts = ("must", "cannot", "label", "not_label")
     finds_k = True
     takes_sparse = True
-    weight_unit = "rows: what is stated between two sets, over their sizes"
+    weight_unit = "statements between two sets, divided by the sizes of the sets"
     scales = "The base partitions take n d K; all else depends on the atoms."
     repetition = "ignored"
     contradictions = "tolerated"

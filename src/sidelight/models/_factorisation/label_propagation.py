@@ -56,27 +56,27 @@ class LabelPropagationNMF(FactorModel):
     assign : {"kmeans", "argmax"}, default="kmeans"
         How memberships become clusters: by k-means of FZ, or by the largest one.
     affinity : {"gaussian", "local", "cosine"}, default="gaussian"
-        How alike two rows are: exp(−d²/bandwidth²) of their distance; exp(−d²/(s_i s_j)), where s
+        Similarity of two rows: exp(−d²/bandwidth²) of their distance; exp(−d²/(s_i s_j)), where s
         is a row's distance to its 7th neighbour; or their cosine.
     bandwidth : float or "auto", default="auto"
-        Of the Gaussian; "auto" is the median distance of neighbours.
+        The width of the Gaussian; "auto" is the median distance of neighbours.
     n_neighbors : int, default=5
-        How many neighbours each row names.
+        The number of neighbours of each row.
     neighbor_ties : {"lowest", "keep"}, default="lowest"
-        Of several equally near rows, take those with the lowest numbers, or all.
+        Among equally near rows, take those with the lowest row numbers, or all of them.
     scaling : {"min-max", "z-score"}, optional
         Scale the columns for the graph: to [0, 1], or to mean 0 and deviation 1.
     n_init : int, default=5
-        The number of starts, of which the one with the lowest J is kept.
+        The number of starts; the one with the lowest J is kept.
     max_iter : int, default=500
-        The limit on the steps of a start.
+        The maximum number of steps of a start.
     tol : float, default=1e-3
         A start ends when ten steps lower J by less than this share of it.
     init : array of shape (n_samples,) or fitted model, optional
         Clusters to start from (−1: unknown), instead of random factors.
     metric : {"statements"} or StatementMetric, optional
-        Work on the rows in the metric that `StatementMetric` learns from labels, unless these are
-        too few. "statements" is one with its defaults.
+        Learn a `StatementMetric` from labels, and cluster the rows in that metric. Too few labels
+        leave the rows unchanged. "statements": with its defaults.
     random_state : int, Generator or RandomState, optional
         Source of the starts, and seed of approximate neighbours.
 

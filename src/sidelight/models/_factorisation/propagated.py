@@ -57,28 +57,28 @@ class PropagatedSymmetricNMF(FactorModel):
     smoothness : float, default=0.5
         What it is worth if neighbours are similar, the paper's mu.
     affinity : {"local", "gaussian", "cosine", "precomputed"}, default="local"
-        How alike two rows are: exp(−d²/(s_i s_j)) of their distance, where s is a row's distance to
+        Similarity of two rows: exp(−d²/(s_i s_j)) of their distance, where s is a row's distance to
         its 7th neighbour; exp(−d²/bandwidth²); or their cosine. With "precomputed", X is a
         symmetric matrix of similarities, which are divided by the largest one.
     bandwidth : float or "auto", default="auto"
-        Of the Gaussian; "auto" is the median distance of neighbours.
+        The width of the Gaussian; "auto" is the median distance of neighbours.
     n_neighbors : int, default=10
-        How many neighbours each row names.
+        The number of neighbours of each row.
     neighbor_ties : {"lowest", "keep"}, default="lowest"
-        Of several equally near rows, take those with the lowest numbers, or all.
+        Among equally near rows, take those with the lowest row numbers, or all of them.
     scaling : {"min-max", "z-score"}, optional
         Scale the columns first: to [0, 1], or to mean 0 and deviation 1.
     n_init : int, default=5
-        The number of starts, of which the one with the lowest J is kept.
+        The number of starts; the one with the lowest J is kept.
     max_iter : int, default=2000
-        The limit on the steps of a start; 500 in the paper.
+        The maximum number of steps of a start; 500 in the paper.
     tol : float, default=1e-6
         A start ends when ten steps lower J by less than this share of what V explains of it.
     init : array of shape (n_samples,) or fitted model, optional
         Clusters to start from (−1: unknown), instead of random factors.
     metric : {"statements"} or StatementMetric, optional
-        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
-        unless these are too few. "statements" is one with its defaults.
+        Learn a `StatementMetric` from labels and must-links, and cluster the rows in that metric.
+        Too few statements leave the rows unchanged. "statements": with its defaults.
     random_state : int, Generator or RandomState, optional
         Source of the starts, and seed of approximate neighbours.
 

@@ -58,29 +58,29 @@ class SelfSupervisedNMF(FactorModel):
     n_rounds : int, default=3
         How often the ensemble is fitted; 10 in the paper.
     affinity : {"local", "gaussian", "cosine", "precomputed"}, default="local"
-        How alike two rows are: exp(−d²/(s_i s_j)) of their distance, where s is a row's distance to
+        Similarity of two rows: exp(−d²/(s_i s_j)) of their distance, where s is a row's distance to
         its 7th neighbour; exp(−d²/bandwidth²); or their cosine. With "precomputed", X is a
         symmetric matrix of similarities, which are divided by the largest one.
     bandwidth : float or "auto", default="auto"
-        Of the Gaussian; "auto" is the median distance of neighbours.
+        The width of the Gaussian; "auto" is the median distance of neighbours.
     n_neighbors : int, default=8
-        How many neighbours each row names.
+        The number of neighbours of each row.
     neighbor_ties : {"lowest", "keep"}, default="lowest"
-        Of several equally near rows, take those with the lowest numbers, or all.
+        Among equally near rows, take those with the lowest row numbers, or all of them.
     scaling : {"min-max", "z-score"}, optional
         Scale the columns first: to [0, 1], or to mean 0 and deviation 1.
     n_init : int, default=20
         The number of starts of k-means, which divides the eigenvectors of the consensus.
     max_iter : int, default=1000
-        The limit on the steps of a round; 500 in the paper.
+        The maximum number of steps of a round; 500 in the paper.
     tol : float, default=1e-3
         A round ends when ten steps lower the sum of the objectives by less than this share of it,
         and of what the members explain of it.
     init : array of shape (n_samples,) or fitted model, optional
         Clusters to start from (−1: unknown), instead of random factors.
     metric : {"statements"} or StatementMetric, optional
-        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
-        unless these are too few. "statements" is one with its defaults.
+        Learn a `StatementMetric` from labels and must-links, and cluster the rows in that metric.
+        Too few statements leave the rows unchanged. "statements": with its defaults.
     random_state : int, Generator or RandomState, optional
         Source of the starts, and seed of approximate neighbours.
 

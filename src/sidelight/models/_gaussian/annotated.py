@@ -130,8 +130,8 @@ class AnnotatedGaussianMixture(RowMixture):
         Local searches to run at the same time, in threads; the answer does not depend on it. With
         an active Dask client they run on its workers instead, if the data are in memory here.
     metric : {"statements"} or StatementMetric, optional
-        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
-        unless these are too few. "statements" is one with its defaults. Attributes of
+        Learn a `StatementMetric` from labels and must-links, and cluster the rows in that metric.
+        Too few statements leave the rows unchanged. "statements": with its defaults. Attributes of
         the clusters are in the metric; ``metric_.inverse_transform`` gives the columns of X.
     random_state : int, Generator or RandomState, optional
         Seed or source of random numbers.
@@ -143,7 +143,7 @@ class AnnotatedGaussianMixture(RowMixture):
     cluster_names_ : ndarray of shape (n_clusters_,)
         Names of the clusters: the given classes first, in sorted order, then new names.
     n_clusters_ : int
-        The number of clusters found: fewer than asked for only where rows are too much alike.
+        The number of clusters found; fewer than asked for only if there are too few distinct rows.
     means_ : ndarray of shape (n_clusters_, n_features)
         Means of the clusters.
     variances_ : ndarray of shape (n_clusters_, n_features), or (n_clusters_,) if spherical

@@ -55,15 +55,15 @@ class SparsestCutTree(GraphModel):
         Rows of a part whose degrees differ by more than this factor are different nodes of the
         graph of the parts; by default they do not.
     affinity : {"local", "gaussian", "cosine", "precomputed"}, default="local"
-        How alike two rows are: exp(−d²/(s_i s_j)) of their distance, where s is a row's distance to
+        Similarity of two rows: exp(−d²/(s_i s_j)) of their distance, where s is a row's distance to
         its 7th neighbour; exp(−d²/bandwidth²); or their cosine. With "precomputed", X is a
         symmetric matrix of similarities.
     bandwidth : float or "auto", default="auto"
-        Of the Gaussian; "auto" is the median distance of neighbours.
+        The width of the Gaussian; "auto" is the median distance of neighbours.
     n_neighbors : int, default=10
-        How many neighbours each row names.
+        The number of neighbours of each row.
     neighbor_ties : {"lowest", "keep"}, default="lowest"
-        Of several equally near rows, take those with the lowest numbers, or all.
+        Among equally near rows, take those with the lowest row numbers, or all of them.
     scaling : {"min-max", "z-score"}, optional
         Scale the columns first: to [0, 1], or to mean 0 and deviation 1.
     n_init : int, default=20
@@ -73,8 +73,8 @@ class SparsestCutTree(GraphModel):
         of the degrees, and cut the first part off the others, whatever is sparsest. The published
         figures come from it.
     metric : {"statements"} or StatementMetric, optional
-        Work on the rows in the metric that `StatementMetric` learns from labels, unless these are
-        too few. "statements" is one with its defaults.
+        Learn a `StatementMetric` from labels, and cluster the rows in that metric. Too few labels
+        leave the rows unchanged. "statements": with its defaults.
     random_state : int, Generator or RandomState, optional
         Source of the starts, and seed of approximate neighbours.
 
@@ -103,7 +103,7 @@ class SparsestCutTree(GraphModel):
     n_iter_ : int
         Iterations of k-means.
     result_ : ClusterResult
-        All of this, and where it came from.
+        Labels, names, broken statements and the origin of the result.
 
     See Also
     --------

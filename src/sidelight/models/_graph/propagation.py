@@ -70,15 +70,15 @@ class ConstraintPropagation(SpectralModel):
     n_rounds : int, default=1
         How often statements spread, each time along the graph that they have changed.
     affinity : {"local", "gaussian", "cosine", "precomputed"}, default="local"
-        How alike two rows are: exp(−d²/(s_i s_j)) of their distance, where s is a row's distance to
+        Similarity of two rows: exp(−d²/(s_i s_j)) of their distance, where s is a row's distance to
         its 7th neighbour; exp(−d²/bandwidth²); or their cosine. With "precomputed", X is a
         symmetric matrix of similarities, which are divided by the largest one.
     bandwidth : float or "auto", default="auto"
-        Of the Gaussian; "auto" is the median distance of neighbours.
+        The width of the Gaussian; "auto" is the median distance of neighbours.
     n_neighbors : int or "auto", default="auto"
-        How many neighbours each row names; "auto" is ⌈log2 n⌉ + 1.
+        The number of neighbours of each row; "auto" is ⌈log2 n⌉ + 1.
     neighbor_ties : {"lowest", "keep"}, default="lowest"
-        Of several equally near rows, take those with the lowest numbers, or all.
+        Among equally near rows, take those with the lowest row numbers, or all of them.
     scaling : {"min-max", "z-score"}, optional
         Scale the columns first: to [0, 1], or to mean 0 and deviation 1.
     tol : float, default=1e-3
@@ -86,10 +86,10 @@ class ConstraintPropagation(SpectralModel):
     n_init : int, default=20
         The number of starts of k-means.
     init : array of shape (n_samples,) or fitted model, optional
-        Clusters from which k-means starts instead (−1: unknown): a warm restart.
+        Clusters from which k-means starts (−1: unknown): a warm restart.
     metric : {"statements"} or StatementMetric, optional
-        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
-        unless these are too few. "statements" is one with its defaults.
+        Learn a `StatementMetric` from labels and must-links, and cluster the rows in that metric.
+        Too few statements leave the rows unchanged. "statements": with its defaults.
     random_state : int, Generator or RandomState, optional
         Source of the starts, and seed of approximate neighbours.
 
@@ -104,7 +104,7 @@ class ConstraintPropagation(SpectralModel):
     n_clusters_rule_ : {"given", "eigengap", "statements"}
         What decided the number of clusters.
     graph_, adapted_graph_ : csr_array of shape (n_samples, n_samples)
-        The neighbour graph, and as statements have changed it.
+        The neighbour graph, before and after statements have changed it.
     bandwidth_ : float
         The bandwidth that was used (NaN without a Gaussian).
     n_neighbors_ : int

@@ -56,33 +56,34 @@ class ConsensusKMeans(CenterModel):
     n_clusters : int, optional
         The number of clusters; by default the number of labelled classes.
     partitions : {"kmeans", "precomputed"}, default="kmeans"
-        Whether partitions are made of the rows of X by k-means, or X is a table of partitions: a
-        column for each, whole numbers of 0 or more, and −1 where a partition misses a row.
+        "kmeans": the partitions are made by k-means from the rows of X. "precomputed": X is a table
+        of partitions, one column each, with cluster numbers from 0 and −1 where a partition does
+        not contain the row.
     n_partitions : int, default=10
-        How many partitions are made.
+        The number of partitions to make.
     partition_clusters : int or float, default=2.0
         The number of clusters of the partitions that are made; a float is a multiple of
         ``n_clusters``.
     partition_init : {"k-means++", "random"}, default="k-means++"
-        Where k-means starts to make a partition: "random" is random rows, as published.
+        How k-means starts for a partition: "random" means random rows, as published.
     utility : {"category", "entropy", "cosine", "lp"}, default="category"
         How agreement is measured: see Notes.
     p : float, default=5.0
         The power of the utility "lp", above 1.
     side_weight : float, default=100.0
-        What a label counts, where membership in one partition counts 1.
+        The weight of a label; membership in one partition has a weight of 1.
     metric : {"statements"} or StatementMetric, optional
-        Make partitions of the rows in the metric that `StatementMetric` learns from labels, unless
-        these are too few. "statements" is one with its defaults.
+        Learn a `StatementMetric` from labels, and make the partitions in that metric. Too few
+        labels leave the rows unchanged. "statements": with its defaults.
     init : {"seeded", "k-means++", "random"}, array, or fitted model, default="seeded"
         Where to start. "seeded": the means of the labelled classes, with k-means++ for the
         remaining clusters. An array gives the cluster numbers of all rows (−1 is unknown), and a
         fitted model its clusters of them.
     n_init : int or "auto", default="auto"
-        The number of starts, of which the best by J is kept. A start in which nothing is random is
-        tried once. "auto": 10, and fewer above 10,000 rows, down to 3.
+        The number of starts; the best is kept. A start without randomness is made once. "auto": 10;
+        fewer above 10,000 rows, down to 3.
     max_iter : int, default=300
-        The limit on the iterations of one start.
+        The maximum number of iterations of one start.
     random_state : int, Generator or RandomState, optional
         Source of the partitions and of the starts.
 
@@ -99,7 +100,7 @@ class ConsensusKMeans(CenterModel):
     class_profiles_ : ndarray of shape (n_clusters_, n_classes)
         For each cluster the share of each class among its labels.
     class_columns_ : list of (vocabulary, class)
-        What the columns of ``class_profiles_`` stand for; the shared vocabulary is None.
+        The class of each column of ``class_profiles_``; the shared vocabulary is None.
     objective_ : float
         J of ``labels_`` and the profiles.
     history_ : ndarray of shape (n_iter_,)
@@ -116,10 +117,11 @@ class ConsensusKMeans(CenterModel):
 
     Notes
     -----
-    A row in cluster c of a partition pays, in a consensus cluster whose rows have the shares g in
-    that partition, |b - g|² ("category", b being 1 at c and 0 elsewhere), −log g_c ("entropy"),
-    1 − g_c / |g| ("cosine") or 1 − (g_c / |g|_p)^(p−1) ("lp"); a label, ``side_weight`` times its
-    weight of that. New rows go by their partitions to the cluster where they pay least.
+    A row in cluster c of a partition costs, in a consensus cluster whose rows have the
+    shares g in that partition, |b - g|² ("category", b being 1 at c and 0 elsewhere), −log g_c
+    ("entropy"), 1 − g_c / |g| ("cosine") or 1 − (g_c / |g|_p)^(p−1) ("lp"); a label,
+    ``side_weight`` times its weight of that. New rows are assigned by their partitions to the
+    cluster with the lowest cost.
 
     References
     ----------
@@ -128,7 +130,7 @@ class ConsensusKMeans(CenterModel):
 
     Examples
     --------
-    Three partitions of six rows, of which the second misses a row and the third is wrong about one:
+    Three partitions of six rows; the second lacks a row, and the third is wrong about one:
 
     >>> import numpy as np
     >>> from sidelight import ConsensusKMeans

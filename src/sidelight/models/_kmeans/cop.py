@@ -3,13 +3,13 @@
 
 Minimises  J = sum_i |x_i - m_z(i)|²   over all z that keep every must-link and every cannot-link
 
-Departures from the paper, which gives each row in turn its nearest allowed centre and fails where
-there is none:
+Departures from the paper, which assigns one row after the other to its nearest allowed centre and
+fails if there is none:
 - Rows that belong together are one group, with one cluster; labels are groups too.
 - Keeping groups apart is graph colouring: the group with the fewest choices is placed first
   (DSATUR), and where none is left, neighbours make room (an ejection chain).
 - After the first iteration groups move, and exchange clusters along chains, only where J falls. So
-  J never rises, where the paper's loop may wander.
+  J never rises; in the paper's loop it may.
 - With up to 5,000 rows in statements, groups and rows also move where J falls once the centres have
   followed (relocation.py).
 - A failure names the rows that show why, and says whether it is proven.
@@ -36,30 +36,31 @@ Ints = NDArray[np.int64]
 class COPKMeans(SizedModel):
     """K-means in which every statement holds.
 
-    Must-links, cannot-links, labels and negative labels all hold, right or wrong. Statements that
-    contradict each other, or that K clusters cannot keep, are an error that names the rows.
+    Must-links, cannot-links, labels and negative labels all hold, right or wrong. If statements
+    contradict each other, or K clusters cannot keep them, an error names the rows.
 
     Parameters
     ----------
     n_clusters : int, optional
         The number of clusters; by default the number of labelled classes.
     init : {"seeded", "k-means++", "random"}, array, or fitted model, default="seeded"
-        Where to start. "seeded": the first time from the means of the largest groups of rows that
-        must-links and labels tie (of equally large ones those far from each other), and a row that
-        is kept apart from all of them, then from the means of the labelled classes; k-means++ for
-        the remaining clusters. An array of shape (n_clusters, n_features) gives centres, one of
-        shape (n_samples,) cluster numbers (−1 is unknown), and a fitted model its centres.
+        Where to start. "seeded": the first start uses the means of the largest groups of rows tied
+        by must-links and labels (among groups of equal size, those far apart), and a row that is
+        kept apart from all of them; the other starts use the means of the labelled classes. The
+        remaining centres are drawn by k-means++. An array of shape (n_clusters, n_features) gives
+        centres, one of shape (n_samples,) cluster numbers (−1 is unknown), and a fitted model its
+        centres.
     n_init : int or "auto", default="auto"
-        The number of starts, of which the best by J is kept; a start that is given is tried once.
-        "auto": 10, and fewer above 10,000 rows, down to 3; there one if every cluster has a label.
+        The number of starts; the best by J is kept. A given start is made once. "auto": 10; fewer
+        above 10,000 rows, down to 3, or 1 there if every cluster has a label.
     max_iter : int, default=300
-        The limit on the iterations of one start.
+        The maximum number of iterations of one start.
     min_size, max_size : int or array of shape (n_clusters,), optional
-        The least and the most rows of a cluster, for all or for each of them. With either, a
-        cluster has at least one row, and the rows have to be in memory.
+        The smallest and the largest number of rows in a cluster: one number for all clusters, or
+        one for each. If either is given, no cluster is empty, and the rows must be in memory.
     metric : {"statements"} or StatementMetric, optional
-        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
-        unless these are too few. "statements" is one with its defaults.
+        Learn a `StatementMetric` from labels and must-links, and cluster the rows in that metric.
+        Too few statements leave the rows unchanged. "statements": with its defaults.
     random_state : int, Generator or RandomState, optional
         Source of the starts.
 
@@ -80,7 +81,7 @@ class COPKMeans(SizedModel):
     n_iter_ : int
         Iterations of the best start.
     result_ : ClusterResult
-        All of this, and where it came from.
+        Labels, names, broken statements and the origin of the result.
 
     See Also
     --------
@@ -90,9 +91,9 @@ class COPKMeans(SizedModel):
 
     Notes
     -----
-    J = sum_i w_i |x_i - m_z(i)|², with row weights w; weights of statements do not matter. Whether
-    K clusters can keep all statements is a hard question in general: where the error says
-    "unknown", neither a way nor a proof that there is none was found.
+    J = sum_i w_i |x_i - m_z(i)|², with row weights w; weights of statements do not
+    matter. Whether K clusters can keep all statements is NP-hard to decide in general. If the error
+    says "unknown", neither a solution nor a proof that there is none was found.
 
     References
     ----------

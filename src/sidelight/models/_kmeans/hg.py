@@ -42,39 +42,40 @@ _DRIFT = 0.2  # of alpha, from parents to children
 class HGMeans(CenterModel):
     """K-means by a genetic search for the lowest sum of squares.
 
-    For when the sum of squares itself matters and starts alone do not find its minimum, as with
-    many clusters. Children have centres of both parents, one of them moved to where rows are far
-    from any; each grows up by k-means, and the best survive.
+    Use it if the sum of squares itself matters and restarts of k-means do not find its minimum, as
+    with many clusters. A child gets centres from both parents, one of them moved to a row far from
+    all centres. Each child is improved by k-means, and the best survive.
 
     Parameters
     ----------
     n_clusters : int, optional
         The number of clusters; by default the number of labelled classes.
     metric : {"statements"} or StatementMetric, optional
-        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
-        unless these are too few. "statements" is one with its defaults.
+        Learn a `StatementMetric` from labels and must-links, and cluster the rows in that metric.
+        Too few statements leave the rows unchanged. "statements": with its defaults.
     init : {"seeded", "k-means++", "random"}, array, or fitted model, default="seeded"
         Where the first member of the population starts; the others start by k-means++ (or from
         random rows). "seeded": the means of the labelled classes, with k-means++ for the remaining
         clusters. An array of shape (n_clusters, n_features) gives centres, one of shape
         (n_samples,) cluster numbers (−1 is unknown), and a fitted model its centres.
     n_init : int, default=10
-        The number of starts, and of the members that survive a generation.
+        The number of starts, and of members that survive a generation.
     n_generations : int, default=100
-        The limit on the generations.
+        The maximum number of generations.
     population_size : int, optional
         Survivors and children together; by default twice ``n_init``.
     patience : int, default=10
-        How many generations without a better solution end the search.
+        The search ends after this number of generations without a better solution.
     relocate : bool, default=True
-        Whether single rows of a member still move, where k-means has ended, if J falls once the
-        centres have followed. False is the paper's search.
+        Whether single rows still move after k-means has converged, if J falls when the centres are
+        updated with the move. False is the paper's search.
     max_iter : int, default=300
-        The limit on the iterations of k-means, for each member.
+        The maximum number of iterations of k-means for each member.
     max_time : float, optional
-        The limit on the seconds: no member is begun later than that, but for the first.
+        The time limit in seconds. After it no member is started, except the first.
     n_jobs : int, optional
-        Members that grow up at once, in threads; the answer does not depend on it.
+        The number of members to improve at the same time, in threads; the answer does not depend on
+        it.
     random_state : int, Generator or RandomState, optional
         Source of the starts, the parents and the mutations.
 
@@ -85,17 +86,17 @@ class HGMeans(CenterModel):
     cluster_names_ : ndarray of shape (n_clusters_,)
         Names of the clusters: the given classes first, then new names.
     n_clusters_ : int
-        The number of clusters found: fewer than asked for only where rows are too much alike.
+        The number of clusters found; fewer than asked for only if there are too few distinct rows.
     cluster_centers_ : ndarray of shape (n_clusters_, n_features)
         Means of the clusters, in double precision.
     population_scores_ : ndarray
-        J of the members of the last population, from the best up.
+        J of the members of the last population, lowest first.
     objective_ : float
         J, the sum of squared distances to the centres.
     history_ : ndarray of shape (n_iter_,)
-        The lowest J after each generation, the starts being the first.
+        The lowest J after the starts and after each generation.
     n_iter_ : int
-        Generations, and one for the starts.
+        The number of generations, plus one for the starts.
     result_ : ClusterResult
         Labels, names, broken statements and the origin of the result.
 
@@ -106,9 +107,9 @@ class HGMeans(CenterModel):
 
     Notes
     -----
-    J = sum_i w_i |x_i - m_z(i)|², with row weights w. Labels name clusters, and give the first
-    member its start; a row may leave the cluster of its label. Unless ``relocate`` is False, no row
-    of the result gains by moving to another cluster, even if the centres follow.
+    J = sum_i w_i |x_i - m_z(i)|², with row weights w. Labels name clusters, and give
+    the first member its start; a row may leave the cluster of its label. Unless ``relocate`` is
+    False, no single move of a row lowers J, even if the centres are updated with the move.
 
     References
     ----------
@@ -126,10 +127,10 @@ class HGMeans(CenterModel):
 
     accepts = ("label",)
     refuses: ClassVar[dict[str, str]] = {
-        kind: "It minimises the sum of squares alone, and labels only name its clusters. "
+        kind: "It only minimises the sum of squares, and labels only name its clusters. "
         for kind in ("must", "cannot", "not_label")
     }
-    weight_unit = "none: labels are only the start"
+    weight_unit = "none: labels only name clusters"
     repetition = "ignored"
     contradictions = "tolerated"
     scales = "As k-means, hundreds of times: once for each member of the population."

@@ -45,8 +45,8 @@ class HMRFKMeans(CenterModel):
     """K-means with a choice of distances, in which broken statements cost distances.
 
     Squared distances for measurements, the Kullback-Leibler divergence for counts and shares, the
-    cosine for texts. A broken must-link costs the distance of its rows, a broken cannot-link what
-    is missing to the largest distance.
+    cosine for texts. A broken must-link costs the distance of its rows; a broken cannot-link costs
+    the largest distance minus that of its rows.
 
     Parameters
     ----------
@@ -56,23 +56,23 @@ class HMRFKMeans(CenterModel):
         Squared distance, generalised Kullback-Leibler divergence (no value below 0), or 1 minus
         the cosine (no row of zeros).
     side_weight : float, default=1.0
-        The price of a broken statement, as a multiple of the distortion.
+        The cost of a broken statement, as a multiple of the distortion.
     learn_metric : bool, default=False
         Whether columns get weights.
     init : {"seeded", "k-means++", "random"}, array, or fitted model, default="seeded"
-        Where to start. "seeded": the first time from the means of groups of rows that must-links
-        and labels tie, each far from the others and large, then from the means of the labelled
-        classes; k-means++ for the remaining clusters. An array of shape (n_clusters, n_features)
-        gives centres, one of shape (n_samples,) cluster numbers (−1 is unknown), and a fitted model
-        its centres.
+        Where to start. "seeded": the first start uses the means of large groups of rows, tied by
+        must-links and labels, that are far from each other; the other starts use the means of the
+        labelled classes. The remaining centres are drawn by k-means++. An array of shape
+        (n_clusters, n_features) gives centres, one of shape (n_samples,) cluster numbers (−1 is
+        unknown), and a fitted model its centres.
     n_init : int or "auto", default="auto"
-        The number of starts, of which the best by J is kept; a start that is given is tried once.
-        "auto": 10, and fewer above 10,000 rows, down to 3; there one if every cluster has a label.
+        The number of starts; the best by J is kept. A given start is made once. "auto": 10; fewer
+        above 10,000 rows, down to 3, or 1 there if every cluster has a label.
     max_iter : int, default=300
-        The limit on the iterations of one start.
+        The maximum number of iterations of one start.
     metric : {"statements"} or StatementMetric, optional
-        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
-        unless these are too few. "statements" is one with its defaults.
+        Learn a `StatementMetric` from labels and must-links, and cluster the rows in that metric.
+        Too few statements leave the rows unchanged. "statements": with its defaults.
     random_state : int, Generator or RandomState, optional
         Source of the starts, and of the order in which rows with pairs are decided.
 
@@ -106,8 +106,8 @@ class HMRFKMeans(CenterModel):
     Notes
     -----
     The divergence of two rows is that of both from their mean, which is symmetric. With
-    ``learn_metric`` J has -sum_i sum_d log a_d in addition, but for the cosine, whose weights have
-    a mean of 1.
+    ``learn_metric`` the term -sum_i sum_d log a_d is added to J; for the cosine, the weights have a
+    mean of 1 instead.
 
     References
     ----------

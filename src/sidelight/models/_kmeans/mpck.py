@@ -39,33 +39,32 @@ Floats = NDArray[np.float64]
 class MPCKMeans(CenterModel):
     """K-means that learns from the statements which columns matter.
 
-    Broken statements have a price, which grows with the distance of rows that should be together
-    and falls with the distance of rows that should not. Columns along which clusters and must-links
-    are narrow count more, for all clusters alike or for each by itself.
+    A broken statement has a cost. It is larger for distant rows that should be together, and for
+    near rows that should be apart. Columns in which clusters and must-linked rows vary little count
+    more, in all clusters alike or in each separately.
 
     Parameters
     ----------
     n_clusters : int, optional
         The number of clusters; by default the number of labelled classes.
     side_weight : float, default=1.0
-        The price of a broken statement, as a multiple of the squared distance in the metric that
-        is learned.
+        The cost of a broken statement, as a multiple of the squared distance in the learned metric.
     per_cluster : bool, default=False
         Whether every cluster has a metric of its own.
     init : {"seeded", "k-means++", "random"}, array, or fitted model, default="seeded"
-        Where to start. "seeded": the first time from the means of groups of rows that must-links
-        and labels tie, each far from the others and large, then from the means of the labelled
-        classes; k-means++ for the remaining clusters. An array of shape (n_clusters, n_features)
-        gives centres, one of shape (n_samples,) cluster numbers (−1 is unknown), and a fitted model
-        its centres.
+        Where to start. "seeded": the first start uses the means of large groups of rows, tied by
+        must-links and labels, that are far from each other; the other starts use the means of the
+        labelled classes. The remaining centres are drawn by k-means++. An array of shape
+        (n_clusters, n_features) gives centres, one of shape (n_samples,) cluster numbers (−1 is
+        unknown), and a fitted model its centres.
     n_init : int or "auto", default="auto"
-        The number of starts, of which the best by J is kept; a start that is given is tried once.
-        "auto": 10, and fewer above 10,000 rows, down to 3; there one if every cluster has a label.
+        The number of starts; the best by J is kept. A given start is made once. "auto": 10; fewer
+        above 10,000 rows, down to 3, or 1 there if every cluster has a label.
     max_iter : int, default=300
-        The limit on the iterations of one start.
+        The maximum number of iterations of one start.
     metric : {"statements"} or StatementMetric, optional
-        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
-        unless these are too few. "statements" is one with its defaults.
+        Learn a `StatementMetric` from labels and must-links, and cluster the rows in that metric.
+        Too few statements leave the rows unchanged. "statements": with its defaults.
     random_state : int, Generator or RandomState, optional
         Source of the starts, and of the order in which rows with pairs are decided.
 
@@ -98,8 +97,8 @@ class MPCKMeans(CenterModel):
 
     Notes
     -----
-    New rows go to the cluster of the lowest |x - m_k|²_A - log det A, in the metric of each. A
-    column in which all rows are alike keeps a weight of 1.
+    New rows go to the cluster with the lowest |x - m_k|²_A - log det A, in the metric
+    of that cluster. A constant column keeps a weight of 1.
 
     References
     ----------
@@ -108,7 +107,7 @@ class MPCKMeans(CenterModel):
 
     Examples
     --------
-    The second column is noise, and wider than what tells the rows apart:
+    The second column is noise, with a larger range than the first, which separates the rows:
 
     >>> import numpy as np
     >>> from sidelight import MPCKMeans, SideInformation

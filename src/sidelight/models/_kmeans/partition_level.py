@@ -50,37 +50,37 @@ Ints = NDArray[np.int64]
 class PartitionLevelKMeans(CenterModel):
     """K-means in which labels and cannot-links count beside distances.
 
-    A cluster pays for the mix of labels inside it. With a small ``side_weight`` the data overrules
-    a label that does not fit; with the default a labelled row nearly always stays with its label,
-    right or wrong. Classes without any label, more clusters than classes and more classes than
-    clusters are all normal.
+    A cluster that mixes labels has a cost. With a small ``side_weight`` the data overrule a label
+    that does not fit; with the default a labelled row nearly always stays with its label, right or
+    wrong. Classes without labels, more clusters than classes and more classes than clusters are all
+    allowed.
 
     Parameters
     ----------
     n_clusters : int, optional
         The number of clusters; by default the number of labelled classes.
     side_weight : float, default=10.0
-        What a label counts against the data.
+        The weight of a label relative to the data.
     weight_units : {"relative", "absolute"}, default="relative"
-        Whether ``side_weight`` counts mean squared deviations of a row (so that it means the same
-        for every data set), or is the paper's lambda. Rows that are all alike have no deviation;
-        the unit is then 1.
+        "relative": ``side_weight`` is in units of the mean squared deviation of a row, so that it
+        means the same for every data set (if all rows are equal, the unit is 1). "absolute": the
+        paper's lambda.
     init : {"seeded", "k-means++", "random"}, array, or fitted model, default="seeded"
-        Where to start. "seeded": the first time from the means of the labelled classes, then from
-        one labelled row of each, with k-means++ for the remaining clusters (for all of them without
-        labels; the heaviest classes if there are more classes than clusters). An array of shape
-        (n_clusters, n_features) gives centres, one of shape (n_samples,) gives cluster numbers
-        (−1 is unknown), and a fitted model its centres and class profiles: a warm restart after a
-        few more statements. Inside scikit-learn's searches, which clone, wrap the fitted model in
+        Where to start. "seeded": the first start uses the means of the labelled classes (the
+        heaviest ones if there are more classes than clusters), the others one labelled row of each
+        class. The remaining centres are drawn by k-means++. An array of shape (n_clusters,
+        n_features) gives centres, one of shape (n_samples,) gives cluster numbers (−1 is unknown),
+        and a fitted model its centres and class profiles: a warm restart after a few more
+        statements. Inside scikit-learn's searches, which clone, wrap the fitted model in
         `sklearn.frozen.FrozenEstimator`.
     n_init : int or "auto", default="auto"
-        The number of starts, of which the best by J is kept; a start that is given is tried once.
-        "auto": 10, and fewer above 10,000 rows, down to 3; there one if every cluster has a label.
+        The number of starts; the best by J is kept. A given start is made once. "auto": 10; fewer
+        above 10,000 rows, down to 3, or 1 there if every cluster has a label.
     max_iter : int, default=300
-        The limit on the iterations of one start.
+        The maximum number of iterations of one start.
     metric : {"statements"} or StatementMetric, optional
-        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
-        unless these are too few. "statements" is one with its defaults.
+        Learn a `StatementMetric` from labels and must-links, and cluster the rows in that metric.
+        Too few statements leave the rows unchanged. "statements": with its defaults.
     random_state : int, Generator or RandomState, optional
         Source of the starts.
 
@@ -92,13 +92,13 @@ class PartitionLevelKMeans(CenterModel):
         Names of the clusters: the given classes first, in sorted order, then new names;
         ``cluster_names_[labels_]`` restores the names.
     n_clusters_ : int
-        The number of clusters found: fewer than asked for only where rows are too much alike.
+        The number of clusters found; fewer than asked for only if there are too few distinct rows.
     cluster_centers_ : ndarray of shape (n_clusters_, n_features)
         Means of the clusters, in double precision.
     class_profiles_ : ndarray of shape (n_clusters_, n_columns)
         The g_k: for each cluster the share of each class among its labels.
     class_columns_ : list of (vocabulary, class)
-        What the columns of ``class_profiles_`` stand for; the shared vocabulary is None.
+        The class of each column of ``class_profiles_``; the shared vocabulary is None.
     side_weight_ : float
         The lambda that was used, in absolute units.
     objective_ : float
@@ -126,9 +126,9 @@ class PartitionLevelKMeans(CenterModel):
             + lambda sum of the weights of broken cannot-links.
 
     Both half-steps minimise J exactly, so it never rises. Must-links cannot be expressed: the side
-    term punishes a cluster that mixes classes, not a class that is split. The time of an iteration
-    grows with n d K and with the number of statements times K, and shrinks as the centres settle:
-    a row is looked at again only where a centre may have come nearer than its own.
+    term penalises a cluster that mixes classes, not a class that is split. The time of an iteration
+    grows with n d K and with the number of statements times K. It falls as the centres settle,
+    because bounds show which rows cannot change.
 
     References
     ----------

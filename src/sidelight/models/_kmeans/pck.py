@@ -11,8 +11,9 @@ lambda         neighbourhoods: groups of rows that must-links and labels tie
 Departures from the paper:
 - Each given statement costs its weight. The paper counts every pair that follows from them, so
   that a group of 100 rows weighs 4,950; pairs="closure" does that.
-- A label is broken where its row is not in the cluster of its class, and costs what a must-link
-  costs; which cluster that is, is part of the minimum. Never written out as pairs.
+- A label is broken if its row is not in the cluster of its class, and then costs as much as a
+  must-link. The minimum is also over which cluster belongs to which class. Labels are never
+  expanded into pairs.
 - Labels of the previous pass stay in force while a row is decided again, so that J never rises.
 - With up to 5,000 rows in pairs, rows still move, where none gains at the given centres, if J falls
   once the centres have followed (relocation.py).
@@ -51,35 +52,35 @@ class PCKMeans(SizedModel):
     n_clusters : int, optional
         The number of clusters; by default the number of labelled classes.
     side_weight : float, default=0.3
-        The price of a broken must-link or label.
+        The cost of a broken must-link or label.
     cannot_weight : float, optional
-        The price of a broken cannot-link or negative label; by default that of a must-link.
+        The cost of a broken cannot-link or negative label; by default that of a must-link.
     weight_units : {"relative", "absolute"}, default="relative"
-        Whether the weights count mean squared deviations of a row (so that they mean the same for
-        every data set), or are the paper's w. Rows that are all alike have no deviation; the unit
-        is then 1.
+        "relative": the weights are in units of the mean squared deviation of a row, so that they
+        mean the same for every data set (if all rows are equal, the unit is 1). "absolute": the
+        paper's w.
     pairs : {"given", "closure"}, default="given"
-        Whether each given statement costs its weight, or each pair of rows that follows from all
-        statements costs 1, as in the paper.
+        "given": each given statement costs its weight. "closure": each pair of rows that follows
+        from the statements costs 1, as in the paper.
     init : {"seeded", "perturbed", "k-means++", "random"}, array, or fitted model, default="seeded"
-        Where to start. "seeded": the first time from the means of the largest groups of rows that
-        must-links and labels tie (of equally large ones those far from each other), and a row that
-        is kept apart from all of them, then from the means of the labelled classes; k-means++ for
-        the remaining clusters. "perturbed": the same groups, and the mean of all rows, moved a
-        little at random, for the remaining clusters. An array of shape (n_clusters, n_features)
-        gives centres, one of shape (n_samples,) cluster numbers (−1 is unknown), and a fitted model
-        its centres.
+        Where to start. "seeded": the first start uses the means of the largest groups of rows tied
+        by must-links and labels (among groups of equal size, those far apart), and a row that is
+        kept apart from all of them; the other starts use the means of the labelled classes. The
+        remaining centres are drawn by k-means++. "perturbed": the same groups; the remaining
+        centres are the mean of all rows, moved a little at random. An array of shape (n_clusters,
+        n_features) gives centres, one of shape (n_samples,) cluster numbers (−1 is unknown), and a
+        fitted model its centres.
     n_init : int or "auto", default="auto"
-        The number of starts, of which the best by J is kept; a start that is given is tried once.
-        "auto": 10, and fewer above 10,000 rows, down to 3; there one if every cluster has a label.
+        The number of starts; the best by J is kept. A given start is made once. "auto": 10; fewer
+        above 10,000 rows, down to 3, or 1 there if every cluster has a label.
     max_iter : int, default=300
-        The limit on the iterations of one start.
+        The maximum number of iterations of one start.
     min_size, max_size : int or array of shape (n_clusters,), optional
-        The least and the most rows of a cluster, for all or for each of them. With either, a
-        cluster has at least one row, and the rows have to be in memory.
+        The smallest and the largest number of rows in a cluster: one number for all clusters, or
+        one for each. If either is given, no cluster is empty, and the rows must be in memory.
     metric : {"statements"} or StatementMetric, optional
-        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
-        unless these are too few. "statements" is one with its defaults.
+        Learn a `StatementMetric` from labels and must-links, and cluster the rows in that metric.
+        Too few statements leave the rows unchanged. "statements": with its defaults.
     random_state : int, Generator or RandomState, optional
         Source of the starts, and of the order in which rows with pairs are decided.
 
@@ -94,7 +95,7 @@ class PCKMeans(SizedModel):
     cluster_centers_ : ndarray of shape (n_clusters_, n_features)
         Means of the clusters, in double precision.
     side_weight_, cannot_weight_ : float
-        The prices that were used, in absolute units.
+        The costs that were used, in absolute units.
     objective_ : float
         J of ``labels_`` and ``cluster_centers_``.
     history_ : ndarray of shape (n_iter_,)
@@ -113,7 +114,7 @@ class PCKMeans(SizedModel):
 
     Notes
     -----
-    With row weights v, J = 1/2 sum_i v_i |x_i - m_z(i)|² + the prices of all broken statements. A
+    With row weights v, J = 1/2 sum_i v_i |x_i - m_z(i)|² + the costs of all broken statements. A
     label counts v_i times. An iteration moves rows without pairs to their cheapest cluster all at
     once, and rows with pairs one by one until none gains by moving. At the end, if at
     most 5,000 rows have pairs, no row gains by moving even if the centres follow; pairs="closure"

@@ -33,8 +33,8 @@ Ints = NDArray[np.int64]
 class SeededKMeans(CenterModel):
     """K-means that starts at the means of the labelled classes.
 
-    Labels say where to look, and bind nothing: a wrong one does little harm, and a row may leave
-    the cluster of its label.
+    Labels only choose the start. A wrong label does little harm, and a row may leave the cluster of
+    its label.
 
     Parameters
     ----------
@@ -42,18 +42,18 @@ class SeededKMeans(CenterModel):
         The number of clusters; by default the number of labelled classes.
     init : {"seeded", "k-means++", "random"}, array, or fitted model, default="seeded"
         Where to start. "seeded": the means of the labelled classes (the heaviest ones if there are
-        more classes than clusters), with k-means++ for the remaining clusters. The others do
-        without labels. An array of shape (n_clusters, n_features) gives centres, one of shape
-        (n_samples,) cluster numbers (−1 is unknown), and a fitted model its centres.
+        more classes than clusters), with k-means++ for the remaining clusters. The others ignore
+        labels. An array of shape (n_clusters, n_features) gives centres, one of shape (n_samples,)
+        cluster numbers (−1 is unknown), and a fitted model its centres.
     n_init : int or "auto", default="auto"
-        The number of starts, of which the best by J is kept. A start in which nothing is random,
-        because every cluster has a label or the start is given, is tried once. "auto": 10, and
-        fewer above 10,000 rows, down to 3.
+        The number of starts; the best by J is kept. A start without randomness (every cluster has
+        a label, or the start is given) is made once. "auto": 10; fewer above 10,000 rows, down
+        to 3.
     max_iter : int, default=300
-        The limit on the iterations of one start.
+        The maximum number of iterations of one start.
     metric : {"statements"} or StatementMetric, optional
-        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
-        unless these are too few. "statements" is one with its defaults.
+        Learn a `StatementMetric` from labels and must-links, and cluster the rows in that metric.
+        Too few statements leave the rows unchanged. "statements": with its defaults.
     random_state : int, Generator or RandomState, optional
         Source of the starts.
 
@@ -64,7 +64,7 @@ class SeededKMeans(CenterModel):
     cluster_names_ : ndarray of shape (n_clusters_,)
         Names of the clusters: the given classes first, then new names.
     n_clusters_ : int
-        The number of clusters found: fewer than asked for only where rows are too much alike.
+        The number of clusters found; fewer than asked for only if there are too few distinct rows.
     cluster_centers_ : ndarray of shape (n_clusters_, n_features)
         Means of the clusters, in double precision.
     objective_ : float
@@ -125,26 +125,26 @@ class ConstrainedKMeans(SizedModel):
     Parameters
     ----------
     n_clusters : int, optional
-        The number of clusters, at least that of the labelled classes, which it is by default.
+        The number of clusters: at least the number of labelled classes, which is the default.
     min_size, max_size : int or array of shape (n_clusters,), optional
-        The least and the most rows of a cluster, for all or for each: first the labelled classes,
-        in sorted order, then new clusters. With either, a cluster has at least one row, and the
-        rows have to be in memory.
+        The smallest and the largest number of rows in a cluster: one number for all clusters, or
+        one for each, first the labelled classes in sorted order, then the new clusters. If either
+        is given, no cluster is empty, and the rows must be in memory.
     init : {"seeded", "k-means++", "random"}, array, or fitted model, default="seeded"
         Where to start. "seeded": the means of the labelled classes, with k-means++ for the
-        remaining clusters. The others do without labels, and each class gets the centre nearest to
-        its mean, all distances together being shortest. An array of shape (n_clusters, n_features)
-        gives centres, one of shape (n_samples,) cluster numbers (−1 is unknown), and a fitted model
-        its centres.
+        remaining clusters. The others ignore labels; classes are then matched to centres so that
+        the sum of the distances to the class means is smallest. An array of shape (n_clusters,
+        n_features) gives centres, one of shape (n_samples,) cluster numbers (−1 is unknown), and a
+        fitted model its centres.
     n_init : int or "auto", default="auto"
-        The number of starts, of which the best by J is kept. A start in which nothing is random,
-        because every cluster has a label or the start is given, is tried once. "auto": 10, and
-        fewer above 10,000 rows, down to 3.
+        The number of starts; the best by J is kept. A start without randomness (every cluster has
+        a label, or the start is given) is made once. "auto": 10; fewer above 10,000 rows, down
+        to 3.
     max_iter : int, default=300
-        The limit on the iterations of one start.
+        The maximum number of iterations of one start.
     metric : {"statements"} or StatementMetric, optional
-        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
-        unless these are too few. "statements" is one with its defaults.
+        Learn a `StatementMetric` from labels and must-links, and cluster the rows in that metric.
+        Too few statements leave the rows unchanged. "statements": with its defaults.
     random_state : int, Generator or RandomState, optional
         Source of the starts.
 
@@ -155,7 +155,7 @@ class ConstrainedKMeans(SizedModel):
     cluster_names_ : ndarray of shape (n_clusters_,)
         Names of the clusters: the given classes first, then new names.
     n_clusters_ : int
-        The number of clusters found: fewer than asked for only where rows are too much alike.
+        The number of clusters found; fewer than asked for only if there are too few distinct rows.
     cluster_centers_ : ndarray of shape (n_clusters_, n_features)
         Means of the clusters, in double precision.
     objective_ : float
@@ -165,7 +165,7 @@ class ConstrainedKMeans(SizedModel):
     n_iter_ : int
         Iterations of the best start.
     result_ : ClusterResult
-        All of this, and where it came from.
+        Labels, names, broken statements and the origin of the result.
 
     See Also
     --------
@@ -175,10 +175,10 @@ class ConstrainedKMeans(SizedModel):
 
     Notes
     -----
-    J = sum_i w_i |x_i - m_z(i)|², with row weights w, over all z that keep every statement. Without
-    statements this is k-means. Contradictions, and statements that K clusters cannot keep,
-    are errors; weights of statements do not matter. With sizes, rows are placed by a transportation
-    problem in every iteration, exactly.
+    J = sum_i w_i |x_i - m_z(i)|², with row weights w, over all z that keep every
+    statement. Without statements this is k-means. Contradictions, and statements that K clusters
+    cannot keep, are errors; weights of statements do not matter. With sizes, every iteration solves
+    a transportation problem exactly.
 
     References
     ----------

@@ -76,29 +76,29 @@ class VectorQuantiser(CenterModel):
 class CVQE(VectorQuantiser):
     """K-means in which a broken pair costs a distance between centres.
 
-    A violated pair is placed anew in the cheapest of all pairs of clusters, and the centres that it
-    is in are drawn towards the centres where it should be.
+    A violated pair is assigned to the cheapest of all pairs of clusters, and the centres of its
+    clusters are drawn towards the centres where it should be.
 
     Parameters
     ----------
     n_clusters : int, optional
         The number of clusters; by default the number of labelled classes.
     pairs : {"given", "closure"}, default="given"
-        Whether each given pair is one, and each label two (with the next labelled row of its class,
-        and apart from the next of another), or all pairs that follow are written out, as in the
-        paper: n² / 2 of them for n labels.
+        "given": the given pairs, and two pairs for each label: a must-link to the next labelled row
+        of its class, and a cannot-link to the next one of another class. "closure": all pairs that
+        follow, as in the paper: n² / 2 of them for n labels.
     init : {"seeded", "k-means++", "random"}, array, or fitted model, default="seeded"
         Where to start. "seeded": the means of the labelled classes, with k-means++ for the
         remaining clusters. An array of shape (n_clusters, n_features) gives centres, one of shape
         (n_samples,) cluster numbers (−1 is unknown), and a fitted model its centres.
     n_init : int or "auto", default="auto"
-        The number of starts, of which the best by J is kept. A start in which nothing is random is
-        tried once. "auto": 10, and fewer above 10,000 rows, down to 3.
+        The number of starts; the best is kept. A start without randomness is made once. "auto": 10;
+        fewer above 10,000 rows, down to 3.
     max_iter : int, default=300
-        The limit on the iterations of one start.
+        The maximum number of iterations of one start.
     metric : {"statements"} or StatementMetric, optional
-        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
-        unless these are too few. "statements" is one with its defaults.
+        Learn a `StatementMetric` from labels and must-links, and cluster the rows in that metric.
+        Too few statements leave the rows unchanged. "statements": with its defaults.
     random_state : int, Generator or RandomState, optional
         Source of the starts, and of the order of the pairs.
 
@@ -156,33 +156,33 @@ class CVQE(VectorQuantiser):
 class LCVQE(VectorQuantiser):
     """K-means in which a broken pair costs distances of its rows to centres.
 
-    Of a violated cannot-link the farther row goes to its next centre; a must-link stays violated
-    where joining either cluster is dearer, and then draws both centres towards both rows. Quick,
-    and hardly harmed by wrong pairs.
+    In a violated cannot-link, the farther row goes to its next nearest centre. A must-link stays
+    violated if joining either cluster costs more, and then draws both centres towards both rows.
+    Fast, and robust to wrong pairs.
 
     Parameters
     ----------
     n_clusters : int, optional
         The number of clusters; by default the number of labelled classes.
     pairs : {"given", "closure"}, default="given"
-        Whether each given pair is one, and each label two (with the next labelled row of its class,
-        and apart from the next of another), or all pairs that follow are written out, as in the
-        paper: n² / 2 of them for n labels.
+        "given": the given pairs, and two pairs for each label: a must-link to the next labelled row
+        of its class, and a cannot-link to the next one of another class. "closure": all pairs that
+        follow, as in the paper: n² / 2 of them for n labels.
     public_slip : bool, default=False
         Whether the far row of a cannot-link goes to its second nearest centre of all, as in the
-        public program, also where that is the centre which it should leave.
+        public program, even if that is the centre that it should leave.
     init : {"seeded", "k-means++", "random"}, array, or fitted model, default="seeded"
         Where to start. "seeded": the means of the labelled classes, with k-means++ for the
         remaining clusters. An array of shape (n_clusters, n_features) gives centres, one of shape
         (n_samples,) cluster numbers (−1 is unknown), and a fitted model its centres.
     n_init : int or "auto", default="auto"
-        The number of starts, of which the best by J is kept. A start in which nothing is random is
-        tried once. "auto": 10, and fewer above 10,000 rows, down to 3.
+        The number of starts; the best is kept. A start without randomness is made once. "auto": 10;
+        fewer above 10,000 rows, down to 3.
     max_iter : int, default=300
-        The limit on the iterations of one start.
+        The maximum number of iterations of one start.
     metric : {"statements"} or StatementMetric, optional
-        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
-        unless these are too few. "statements" is one with its defaults.
+        Learn a `StatementMetric` from labels and must-links, and cluster the rows in that metric.
+        Too few statements leave the rows unchanged. "statements": with its defaults.
     random_state : int, Generator or RandomState, optional
         Source of the starts, and of the order of the pairs.
 
@@ -213,8 +213,8 @@ class LCVQE(VectorQuantiser):
 
     Notes
     -----
-    With weights of 1, moving the far row of a cannot-link is never dearer than keeping it, so that
-    only weights below 1 leave one violated by choice.
+    With a weight of 1, moving the far row of a cannot-link never costs more than
+    keeping it, so only cannot-links with a weight below 1 may stay violated.
 
     References
     ----------

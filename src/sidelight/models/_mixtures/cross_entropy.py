@@ -64,39 +64,41 @@ _MANY_ROWS = 100_000
 
 
 class CrossEntropyClustering(GaussianClusters):
-    """Gaussian clusters that are removed until each pays for itself; labels have a cost.
+    """Gaussian clusters, of which superfluous ones are removed; mixing labels has a cost.
 
-    It begins with many clusters and moves rows one by one. A cluster is worth its code length:
-    those that get too small dissolve, and the number of clusters is found. Labels are a price on
-    clusters that mix classes, not a rule.
+    It starts with many clusters and moves rows one by one to shorten the description of the data.
+    Clusters that become too small are dissolved, so the number of clusters is found. A cluster that
+    mixes classes has a cost; labels need not hold.
 
     Parameters
     ----------
     n_clusters : int, optional
         The number of clusters; found by default.
     beta : float, default=1.0
-        Nats per row for each nat of class entropy in its cluster: the price of mixing classes.
+        The cost of mixing classes: nats per row, for each nat of class entropy in its cluster.
     max_clusters : int, optional
-        The number of clusters to begin with where the number is found; by default twice the number
-        of labelled classes, or 10 without labels.
+        If ``n_clusters`` is not given, the number of clusters at the start; by default twice the
+        number of labelled classes, or 10 without labels.
     min_share : float, default=0.05
-        Where the number is found, a cluster with a smaller share of the rows dissolves; and one
-        with no more rows than columns.
+        If ``n_clusters`` is not given, clusters with a smaller share of the rows are dissolved, and
+        clusters with no more rows than columns.
     merge : bool, default=True
-        Where the number is found, join two clusters where that lowers E: single rows never do.
+        If ``n_clusters`` is not given, also merge two clusters if that lowers E; moves of single
+        rows seldom empty a cluster.
     variance_prior : float or "auto", default="auto"
-        The floor under covariances, in rows; see `PartialLabelGaussianMixture`. 0 is the paper's E.
+        The weight, in rows, of a floor under covariances; see `PartialLabelGaussianMixture`. 0 is
+        the paper's E.
     init : {"k-means++"}, array, or fitted model, default="k-means++"
-        Where to start: nearest of the centres drawn by k-means++; cluster numbers of the rows (−1
-        is unknown); or those that a model found.
+        Where to start: the nearest of the centres drawn by k-means++; an array of cluster numbers
+        of the rows (−1 is unknown); or the clusters of a fitted model.
     n_init : int or "auto", default="auto"
-        The number of starts, of which the one of lowest E is kept. "auto": 10, and fewer above
-        10,000 rows, down to 3.
+        The number of starts; the one with the lowest E is kept. "auto": 10; fewer above 10,000
+        rows, down to 3.
     max_iter : int, default=200
-        The limit on the sweeps over all rows of one start.
+        The maximum number of sweeps over all rows of one start.
     metric : {"statements"} or StatementMetric, optional
-        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
-        unless these are too few. "statements" is one with its defaults. Attributes of
+        Learn a `StatementMetric` from labels and must-links, and cluster the rows in that metric.
+        Too few statements leave the rows unchanged. "statements": with its defaults. Attributes of
         the clusters are in the metric; ``metric_.inverse_transform`` gives the columns of X.
     random_state : int, Generator or RandomState, optional
         Source of the starts.
@@ -114,7 +116,7 @@ class CrossEntropyClustering(GaussianClusters):
     means_ : ndarray of shape (n_clusters_, n_features)
         Means of the clusters.
     covariances_ : ndarray of shape (n_clusters_, n_features, n_features)
-        Their covariances, with the floor.
+        Covariances of the clusters, with the floor.
     objective_ : float
         E, in nats per row.
     history_ : ndarray
@@ -131,11 +133,11 @@ class CrossEntropyClustering(GaussianClusters):
 
     Notes
     -----
-    E = sum_k p_k [−log p_k + D/2 log 2πe + ½ log |Sigma_k| + beta H(class | k)], with H over the
-    labels in cluster k, by weight, summed over vocabularies. ``predict`` takes the cluster of the
-    highest log p_k + log N(x; k); at the end of a fit without labels that is ``labels_``. E has no
-    price for parameters: clusters of a few dozen rows fit their rows too well, and with few rows
-    too many of them are found.
+    E = sum_k p_k [−log p_k + D/2 log 2πe + ½ log |Sigma_k| + beta H(class | k)], with H
+    over the labels in cluster k, by weight, summed over vocabularies. ``predict`` takes the cluster
+    of the highest log p_k + log N(x; k); at the end of a fit without labels that is ``labels_``. E
+    does not penalise parameters: clusters of a few dozen rows overfit, and with few rows too many
+    clusters are found.
 
     References
     ----------
@@ -159,7 +161,7 @@ class CrossEntropyClustering(GaussianClusters):
     }
     finds_k = True
     on_dask = False
-    weight_unit = "nats per row of a cluster that mixes classes"
+    weight_unit = "nats per row, for each nat of class entropy in its cluster"
     scales = "A sweep takes n K d², on one core; above 100,000 rows starts are tried on 20,000."
     repetition = "adds"
     contradictions = "tolerated"

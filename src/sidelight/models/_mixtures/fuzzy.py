@@ -55,33 +55,35 @@ Ints = NDArray[np.int64]
 class PartialLabelFuzzyCMeans(ProbableRowModel):
     """Fuzzy c-means in which labels pull rows to the clusters of their classes.
 
-    Every row belongs to all clusters, to the near ones more. A label is a wish: a row far from its
-    class belongs to it in part. Memberships of new rows are in ``predict_proba``.
+    Every row belongs to all clusters, and more to the near ones. A label raises the membership in
+    its class; a row far from its class belongs to it only in part. ``predict_proba`` gives the
+    memberships of new rows.
 
     Parameters
     ----------
     n_clusters : int, optional
-        The number of clusters, at least that of the labelled classes, which it is by default.
+        The number of clusters: at least the number of labelled classes, which is the default.
     fuzzifier : float, default=2.0
-        The exponent m above 1: near 1 memberships are nearly 0 or 1, large ones are all alike.
+        The exponent m, above 1. Near 1, memberships are nearly 0 or 1; with a large m they are
+        nearly equal.
     side_weight : float, optional
-        What a statement weighs against its row's own cost; by default the number of rows over that
-        of annotated rows, so that both count as much in all.
+        The weight of a statement relative to its row's own cost; by default the number of rows
+        divided by the number of annotated rows, so that both terms count equally in total.
     init : {"seeded", "k-means++"}, array, or fitted model, default="seeded"
         Where to start. "seeded": the means of the labelled classes, with k-means++ for the other
-        clusters. An array gives cluster numbers of the rows (−1 is unknown), a model those that it
-        found.
+        clusters. An array gives cluster numbers of the rows (−1 is unknown); a fitted model gives
+        its clusters.
     n_init : int or "auto", default="auto"
-        The number of starts, of which the best is kept. A start in which nothing is random is
-        tried once. "auto": 10, and fewer above 10,000 rows, down to 3.
+        The number of starts; the best is kept. A start without randomness is made once. "auto": 10;
+        fewer above 10,000 rows, down to 3.
     max_iter : int, default=300
-        The limit on the iterations of one start.
+        The maximum number of iterations of one start.
     tol : float, default=1e-6
         Stop when J falls by less than this per row, in mean squared deviations.
     metric : {"statements"} or StatementMetric, optional
-        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
-        unless these are too few. "statements" is one with its defaults. Centres are in the
-        columns of X.
+        Learn a `StatementMetric` from labels and must-links, and cluster the rows in that metric.
+        Too few statements leave the rows unchanged. "statements": with its defaults. Centres are
+        given in the columns of X.
     random_state : int, Generator or RandomState, optional
         Source of the starts.
 
@@ -113,9 +115,9 @@ class PartialLabelFuzzyCMeans(ProbableRowModel):
 
     Notes
     -----
-    J = sum_ik u_ik^m d_ik + alpha sum over statements w sum_k |u_ik − f_k|^m d_ik. For m = 2 and
-    one label, u_ik = [1 / sum_l (d_ik / d_il) + alpha f_ik] / (1 + alpha). Columns count as they
-    are: scale them before. Without statements this is fuzzy c-means.
+    J = sum_ik u_ik^m d_ik + alpha sum over statements w sum_k |u_ik − f_k|^m d_ik. For
+    m = 2 and one label, u_ik = [1 / sum_l (d_ik / d_il) + alpha f_ik] / (1 + alpha). Columns are
+    not scaled. Without statements this is fuzzy c-means.
 
     References
     ----------
@@ -139,7 +141,7 @@ class PartialLabelFuzzyCMeans(ProbableRowModel):
     refuses: ClassVar[dict[str, str]] = {
         kind: "It knows classes, not pairs. " for kind in ("must", "cannot")
     }
-    weight_unit = "costs of a row: 1 weighs as its own"
+    weight_unit = "multiples of the row's own cost"
     takes_sparse = True
     scales = "An iteration takes n d K."
     repetition = "adds"

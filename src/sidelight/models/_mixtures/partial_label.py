@@ -49,15 +49,15 @@ class PartialLabelGaussianMixture(HeldMixture):
         Where to start. "seeded": the means of the labelled classes, k-means for other clusters.
         An array gives cluster numbers of the rows (−1 is unknown), a model those that it found.
     n_init : int or "auto", default="auto"
-        The number of starts, of which the best is kept. A start in which nothing is random is
-        tried once. "auto": 10, and fewer above 10,000 rows, down to 3.
+        The number of starts; the best is kept. A start without randomness is made once. "auto": 10;
+        fewer above 10,000 rows, down to 3.
     max_iter : int, default=500
-        The limit on the iterations of one start.
+        The maximum number of iterations of one start.
     tol : float, default=1e-5
         Stop when an iteration gains less than this per row.
     metric : {"statements"} or StatementMetric, optional
-        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
-        unless these are too few. "statements" is one with its defaults. Attributes of
+        Learn a `StatementMetric` from labels and must-links, and cluster the rows in that metric.
+        Too few statements leave the rows unchanged. "statements": with its defaults. Attributes of
         the clusters are in the metric; ``metric_.inverse_transform`` gives the columns of X.
     random_state : int, Generator or RandomState, optional
         Source of the starts.
@@ -91,7 +91,7 @@ class PartialLabelGaussianMixture(HeldMixture):
     n_iter_ : int
         Iterations of the best start.
     result_ : ClusterResult
-        All of this, and where it came from.
+        Labels, names, broken statements and the origin of the result.
 
     See Also
     --------

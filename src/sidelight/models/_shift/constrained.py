@@ -83,8 +83,8 @@ class ConstrainedMeanShift(SideClusterer):
     merge_block : float, default=0.1
         … and cannot-links leave more than this of it.
     metric : {"statements"} or StatementMetric, optional
-        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
-        unless these are too few. "statements" is one with its defaults.
+        Learn a `StatementMetric` from labels and must-links, and cluster the rows in that metric.
+        Too few statements leave the rows unchanged. "statements": with its defaults.
     random_state : int, Generator or RandomState, optional
         Source of the centres that stand for rows, where there are many rows or many pairs.
 
@@ -150,7 +150,7 @@ class ConstrainedMeanShift(SideClusterer):
 
     accepts = ("must", "cannot", "label", "not_label")
     finds_k = True
-    weight_unit = "powers of a factor that keeps modes apart"
+    weight_unit = "exponents of the factor that keeps modes apart"
     scales = (
         "A step takes n² times the pairs; above 5,000 rows, or many pairs, centres represent rows."
     )
