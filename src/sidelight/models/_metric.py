@@ -48,8 +48,8 @@ class StatementMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     Parameters
     ----------
     shrinkage : float, default=1.0
-        How many pseudo-rows of equal spread in all directions are added, per column of X. More
-        makes the map more like no map at all.
+        The number of pseudo-rows per column of X, with equal spread in all directions, that are
+        added. A larger number makes the map more similar to the identity.
     min_freedom : float, default=12.0
         With fewer degrees of freedom (tied rows minus groups) the map only centres and scales.
 
@@ -62,22 +62,22 @@ class StatementMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     freedom_ : float
         Degrees of freedom of the scatter within groups.
     learned_ : bool
-        Whether they are enough; if not, the map only centres and scales.
+        Whether there were enough degrees of freedom; if not, the map only centres and scales.
     n_features_in_ : int
         The number of columns of X.
 
     Notes
     -----
     All of X is divided by one number first, so that columns keep their relative scale: standardise
-    them before if their units mean nothing.
+    them first if their units are not comparable.
 
     Wrong statements blur the metric. Measured and left out, since none helps: weights of must-links
     by a multivariate t distribution, or by the probability that a link is wrong (EM, with the
     scatter of all rows for wrong ones), lose .03 to .13 ARI of k-means in the metric where all
     links are right; must-links one by one instead of the groups that they form change
     `DiscriminativeClustering` by +.01 ± .01 (n pairs) and -.02 ± .02 (10 % of them wrong), 12
-    tables. Cannot-links are not used: most random pairs are such, so that their scatter is close to
-    that of all rows, which is the wrong target.
+    tables. Cannot-links are not used: most random pairs are of different classes, so their scatter
+    is close to that of all rows, which is the wrong target.
 
     Examples
     --------

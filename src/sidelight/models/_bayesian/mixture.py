@@ -92,32 +92,33 @@ _NOBODY = np.empty(0, dtype=np.int64)
 class BayesianMixture(RowMixture):
     """Mixture that finds the number of clusters; labels and pairs may be wrong.
 
-    ``n_components`` is a limit: components that the data do not need stay empty. Clusters
-    without labels are found like the others. A statement is evidence, worth ``side_weight``
-    nats; data that speak more loudly overrule it.
+    ``n_components`` is an upper limit: components that the data do not need stay empty. Clusters
+    without labels are found like the others. A statement counts ``side_weight`` nats, and stronger
+    evidence in the data overrules it.
 
     Parameters
     ----------
     n_components : int, optional
-        The largest number of clusters. By default 10 if there are no statements. Else as many as
-        `StructuralEntropyTree` finds with them (in 4,000 rows, if there are more), at least the
-        labelled classes and, where there are any, at most twice as many. Where only pairs are
-        stated it may be more: the number at which k-means agrees best with them, if that is clear.
-        With ``init`` as many as that has; in the first batch of ``partial_fit`` at least 10.
+        The largest number of clusters. By default it is 10 without statements. With statements it
+        is the number that `StructuralEntropyTree` finds (in a sample of 4,000 rows, if there are
+        more), at least the number of labelled classes and, if there are labels, at most twice that.
+        With pairs only, it may be larger: the number at which k-means agrees best with the pairs,
+        if the difference is clear. With ``init`` it is the number in ``init``; in the first batch
+        of ``partial_fit`` at least 10.
     emission : str, list or Emission class, default="gaussian"
-        What rows of one cluster look like: "gaussian" (full covariances, Normal-Wishart prior),
-        "gaussian_diag" (diagonal ones, Normal-Gamma), "poisson" (counts, Gamma), "multinomial"
-        (counts whose total means nothing, such as the words of a text; Dirichlet) or "categorical"
-        (a Dirichlet per column). For columns of several kinds a list of pairs (emission, columns),
-        columns by number or name; columns that are not named are left out. Or a class of your own,
-        derived from `Emission`.
+        The distribution of the rows of a cluster: "gaussian" (full covariances, Normal-Wishart
+        prior), "gaussian_diag" (diagonal ones, Normal-Gamma), "poisson" (counts, Gamma),
+        "multinomial" (counts whose total has no meaning, such as the words of a text; Dirichlet) or
+        "categorical" (a Dirichlet per column). For columns of several kinds, a list of pairs
+        (emission, columns), with columns by number or name; columns that are not named are left
+        out. Or a class of your own, derived from `Emission`.
     weights : {"dirichlet_process", "dirichlet"}, default="dirichlet_process"
         The prior of the mixture weights: stick-breaking, or a finite Dirichlet.
     concentration : float, optional
-        Of that prior; larger means more clusters. By default 1 for the process and
-        1 / n_components for the finite Dirichlet.
+        The concentration of that prior; a larger one gives more clusters. By default 1 for the
+        process and 1 / n_components for the finite Dirichlet.
     potential : {"potts", "kl"}, default="potts"
-        What a broken must-link costs: the same in any two components, or in proportion to the
+        The cost of a broken must-link: the same for any two components, or proportional to the
         symmetric KL divergence of their posteriors.
     statements : {"observed", "field"}, default="observed"
         How statements enter. "observed": as noisy observations; a label counts ``side_weight`` as a
@@ -156,11 +157,11 @@ class BayesianMixture(RowMixture):
         A start has converged when an iteration gains less than this per row; with ``batch_size``
         when an epoch does, by the estimate of its batches.
     batch_size : int, optional
-        Rows per step of stochastic variational inference, for data of which a few passes are all
-        that there is time for: the posteriors move after every batch, ``max_iter`` counts epochs
-        over all rows, and an ordinary iteration ends it. Rows may be sorted: runs of a few
-        neighbours are dealt to the batches like cards. By default, and where there are no more
-        rows than this, all iterations are ordinary ones, over all rows.
+        Rows per step of stochastic variational inference, for data so large that there is time for
+        a few passes only. The posteriors are updated after every batch, ``max_iter`` counts epochs
+        over all rows, and the fit ends with one ordinary iteration. Rows may be sorted: short runs
+        of neighbouring rows are spread over the batches. By default, and if there are no more rows
+        than this, all iterations are over all rows.
     learning_offset : float, default=1.0
         The step after batch t has the size (t + offset)^-decay, both in ``fit`` with a
         ``batch_size`` and in ``partial_fit``, where t is the number of rows so far in batches of
@@ -168,8 +169,8 @@ class BayesianMixture(RowMixture):
     learning_decay : float, default=0.6
         The decay of these steps, above 0.5 and at most 1.
     total_samples : int, optional
-        For ``partial_fit`` the number of rows that the posteriors speak for; by default as many as
-        there were so far. Give it when the same rows come several times.
+        For ``partial_fit``, the number of rows that the posteriors stand for; by default the number
+        of rows so far. Give it if the same rows come several times.
     metric : {"statements"} or StatementMetric, optional
         Learn a `StatementMetric` from labels and must-links, and cluster the rows in that metric.
         Too few statements leave the rows unchanged. "statements": with its defaults. Attributes of
@@ -186,9 +187,9 @@ class BayesianMixture(RowMixture):
     n_components_ : int
         The limit that was used: ``n_components``, or the one found.
     n_clusters_ : int
-        The number of components that hold rows. All arrays below are about these.
+        The number of components with rows. All arrays below refer to these.
     weights_ : ndarray of shape (n_clusters_,)
-        Expected mixture weights. What they lack to 1 belongs to empty components.
+        Expected mixture weights. If their sum is below 1, the rest belongs to empty components.
     means_ : ndarray of shape (n_clusters_, n_features)
         Expected means of Gaussians.
     covariances_ : ndarray of shape (n_clusters_, n_features, n_features) or (n_clusters_, \
@@ -208,14 +209,14 @@ n_features)
         bounds at equal weights of the statements.
     history_ : ndarray
         The bound after each iteration of the best start; it never falls. With the KL potential,
-        after each iteration since that potential was last computed.
+        only the iterations since that potential was last computed.
     n_iter_ : int
         Iterations of the best start.
     epoch_bounds_ : ndarray
-        With ``batch_size`` the estimate of the bound from the batches of each epoch; noisy, so that
-        it may fall. ``history_`` then is of the ordinary iteration at the end. Else empty.
+        With ``batch_size``, the estimate of the bound from the batches of each epoch; it is noisy
+        and may fall. ``history_`` then holds the ordinary iteration at the end. Empty otherwise.
     n_samples_seen_ : int
-        The rows so far, in ``fit`` and all calls of ``partial_fit`` since.
+        The number of rows in ``fit`` and in all later calls of ``partial_fit``.
     result_ : ClusterResult
         Labels, names, broken statements and the origin of the result.
 
@@ -227,18 +228,18 @@ n_features)
 
     Notes
     -----
-    Constant columns are left out: they say nothing about clusters ("multinomial" leaves out columns
-    of zeros; a row of zeros goes by the mixture weights and statements alone). Sparse counts stay
-    sparse; sparse rows of Gaussians are made dense a few at a time. More classes than components,
-    labels used once, and more columns than rows are all normal. In the paper's "field" the omitted
-    normaliser is log Gamma, which depends on the potential and the number of labels alone. With a
-    few dozen rows the prior weighs as much as a cluster. It expects clusters with half the variance
-    of the data, and small blobs in few dimensions may be merged because the bound is higher so;
-    ``prior={"covariance": 0.1}`` keeps more of them apart. A row with neighbours is moved one by
-    one, in the order of the rows. `score_samples` gives the part of a row in the bound: an expected
-    log-density, empty components too. The cost of an iteration grows with n T d² (n T d if diagonal
-    or categorical, T times what is not zero for counts), plus T for every statement (T² with the KL
-    potential).
+    Constant columns are left out, because they do not distinguish clusters ("multinomial" leaves
+    out columns of zeros; a row of zeros is placed by the mixture weights and statements only).
+    Sparse counts stay sparse; sparse rows of Gaussians are made dense a few at a time. More classes
+    than components, labels used once, and more columns than rows are all allowed. In the paper's
+    "field" the omitted normaliser is log Gamma, which depends only on the potential and the number
+    of labels. With a few dozen rows the prior weighs as much as a cluster. It expects clusters with
+    half the variance of the data, so small blobs in few dimensions may be merged;
+    ``prior={"covariance": 0.1}`` keeps more of them apart. Rows with statements are updated one by
+    one, in the order of the rows. `score_samples` returns the contribution of a row to the bound:
+    an expected log-density that includes empty components. The cost of an iteration grows with n T
+    d² (n T d if diagonal or categorical, T times the number of nonzeros for counts), plus T for
+    every statement (T² with the KL potential).
 
     References
     ----------

@@ -11,7 +11,7 @@ Steps of a fit
 
 5  starts     partitions by other models, the one with the lowest J per block (starts.py)
 6  committee  mean of p over three blocks times (C, u) = (10, .1), (100, .05) (committee.py)
-7  mixture    of Gaussians, with a quarter of the say (mixture.py)
+7  mixture    of Gaussians, with a quarter of the weight (mixture.py)
 
 eps is the probability that a statement is wrong (statements.py).
 """
@@ -127,14 +127,14 @@ class DiscriminativeClustering(SideClusterer):
     The answer is the mean of their p with a weight of three quarters, and that of a
     `BayesianMixture` with the rest, which sees classes that differ in covariance (up to 100
     columns; fitted to at most 5,000 rows). Columns of X keep their relative scale: standardise them
-    before if their units mean nothing. Above 15,000 rows the classifiers are fitted to at most
+    first if their units are not comparable. Above 15,000 rows the classifiers are fitted to at most
     10,000 annotated and 5,000 other rows, and all rows are assigned in one pass. Sparse rows of
     more than 256 columns are projected to 100 singular vectors. There is no paper: `as_published`
     gives the defaults.
 
-    ``statement_error_`` and ``annotator_accuracy_`` are cross-fitted where two or more annotators
-    speak. With one annotator ``statement_error_`` comes from classifiers that have seen the
-    statement, which are too ready to believe it, and the accuracy is the 0.9 that is assumed.
+    With two or more annotators, ``statement_error_`` and ``annotator_accuracy_`` are cross-fitted.
+    With one annotator, ``statement_error_`` comes from classifiers that have seen the statement, so
+    it is too low, and the accuracy is the assumed 0.9.
 
     Measured and left out: C that grows as rows become fewer (up to -.04 ARI), the mean of log p, a
     second round whose metric also learns from the rows of which the first is sure (2 % labels

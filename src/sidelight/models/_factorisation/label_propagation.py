@@ -51,10 +51,10 @@ class LabelPropagationNMF(FactorModel):
     n_clusters : int, optional
         The number of clusters; by default the number of labelled classes.
     side_weight : float, default=10.0
-        What memberships pay for differing from labels and from those of neighbours, the paper's
-        alpha, against squared values of X, in mean squared lengths of a row.
+        The cost of memberships that differ from the labels and from those of neighbours, the
+        paper's alpha, in units of the mean squared length of a row.
     assign : {"kmeans", "argmax"}, default="kmeans"
-        How memberships become clusters: by k-means of FZ, or by the largest one.
+        How memberships become clusters: by k-means on FZ, or by the largest membership.
     affinity : {"gaussian", "local", "cosine"}, default="gaussian"
         Similarity of two rows: exp(−d²/bandwidth²) of their distance; exp(−d²/(s_i s_j)), where s
         is a row's distance to its 7th neighbour; or their cosine.
@@ -116,11 +116,12 @@ class LabelPropagationNMF(FactorModel):
 
     Notes
     -----
-    A step takes (n d + edges) K. Where columns have negative values, ``shift_`` is not zero and
-    ``result_.provenance["shifted"]`` says so. Of more classes than clusters, those with the most
-    labels have columns.
+    A step takes (n d + edges) K. If columns have negative values, ``shift_`` is not zero, which
+    ``result_.provenance["shifted"]`` tells. If there are more classes than clusters, the classes
+    with the most labels have columns.
 
-    Without labels the graph is left out: F could shrink, and Z grow, until it costs nothing.
+    Without labels the graph is left out: its term could be made zero by shrinking F and enlarging
+    Z.
 
     Our implementation; the graph of the paper's runs is not known.
 

@@ -45,17 +45,17 @@ Ints = NDArray[np.int64]
 class PropagatedSymmetricNMF(FactorModel):
     """Symmetric nonnegative factorisation of a graph; must-links spread along it.
 
-    A matrix T of similarities is drawn to the graph, to the must-links and to a product VV' with a
-    column for each cluster; both change in turn until they agree.
+    A matrix T of similarities is fitted to the graph, to the must-links and to a product VV' with a
+    column of V for each cluster. T and V are updated alternately until they agree.
 
     Parameters
     ----------
     n_clusters : int, optional
         The number of clusters; by default the number of labelled classes.
     side_weight : float, default=1.0
-        What it costs if similarities are not those that people stated, the paper's alpha.
+        The cost of similarities that contradict the statements, the paper's alpha.
     smoothness : float, default=0.5
-        What it is worth if neighbours are similar, the paper's mu.
+        The weight of similarity between neighbours, the paper's mu.
     affinity : {"local", "gaussian", "cosine", "precomputed"}, default="local"
         Similarity of two rows: exp(−d²/(s_i s_j)) of their distance, where s is a row's distance to
         its 7th neighbour; exp(−d²/bandwidth²); or their cosine. With "precomputed", X is a
@@ -116,13 +116,12 @@ class PropagatedSymmetricNMF(FactorModel):
     Notes
     -----
     T is kept for edges, stated pairs and the diagonal; elsewhere it is a share of VV', so a step is
-    linear in these.
-    Only must-links that were stated count, and all pairs of rows with the same label. A few rows
-    that must-links tie may still be worth a column of V more than a cluster is: J is then lower
-    than at the right clusters, and more steps or starts do not help.
+    linear in these. Only must-links that were stated count, and all pairs of rows with the same
+    label. A few must-linked rows may still take up a column of V instead of a cluster, because J is
+    lower then. More steps or starts do not help in that case.
 
-    A cannot-link would be a zero of Z, which is what two rows without a statement have too: it says
-    nothing here and is refused. Labels of different classes are zeros likewise.
+    A cannot-link would be a zero of Z, like two rows without a statement. It would have no effect
+    and is refused. Labels of different classes are zeros, too.
 
     Our implementation; the settings of the paper are not all known.
 

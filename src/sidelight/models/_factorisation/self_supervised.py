@@ -42,21 +42,22 @@ Ints = NDArray[np.int64]
 class SelfSupervisedNMF(FactorModel):
     """Ensemble of symmetric factorisations of a graph that learns from its consensus.
 
-    Each member factorises the graph and pays for broken statements; how often the members put two
-    rows together is the graph of the next round. At the end this consensus is divided.
+    Each member factorises the graph, with a cost for broken statements. The share of members that
+    put two rows together is the graph of the next round. At the end, spectral clustering divides
+    this consensus.
 
     Parameters
     ----------
     n_clusters : int, optional
         The number of clusters; by default the number of labelled classes.
     side_weight : float, default=0.001
-        What rows that belong together pay for different rows of H, the paper's lambda2.
+        The cost of different rows of H for rows that belong together, the paper's lambda2.
     cannot_weight : float, default=10.0
-        What rows that are apart pay for their similarity, the paper's lambda1.
+        The cost of similarity for rows that are apart, the paper's lambda1.
     n_members : int, default=10
         The number of factorisations; 20 in the paper.
     n_rounds : int, default=3
-        How often the ensemble is fitted; 10 in the paper.
+        The number of times that the ensemble is fitted; 10 in the paper.
     affinity : {"local", "gaussian", "cosine", "precomputed"}, default="local"
         Similarity of two rows: exp(−d²/(s_i s_j)) of their distance, where s is a row's distance to
         its 7th neighbour; exp(−d²/bandwidth²); or their cosine. With "precomputed", X is a
@@ -95,7 +96,7 @@ class SelfSupervisedNMF(FactorModel):
     member_labels_ : ndarray of shape (n_samples, n_members)
         The cluster of each row in each member of the last round.
     member_weights_ : ndarray of shape (n_members,)
-        What each member counts in the consensus; their sum is 1.
+        The weight of each member in the consensus; their sum is 1.
     graph_ : csr_array of shape (n_samples, n_samples)
         The neighbour graph.
     bandwidth_ : float
@@ -119,7 +120,7 @@ class SelfSupervisedNMF(FactorModel):
 
     Notes
     -----
-    The consensus is a product of one-hot blocks and never written out; labels enter as sums over
+    The consensus is a product of one-hot blocks and is never expanded; labels enter as sums over
     groups. A step takes n (edges of a row + members K) K members.
 
     Our implementation; the last labelling of the paper is not known.

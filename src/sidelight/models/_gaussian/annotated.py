@@ -100,13 +100,13 @@ class AnnotatedGaussianMixture(RowMixture):
         paper's model of the pairs, two Poisson block models, which does not tell annotators apart;
         labels are treated as under "bernoulli".
     accuracy : float or dict, optional
-        How accurate the annotators are; by default that is estimated. Under "bernoulli" a number
-        for all, or a dict by name (None stands for statements without annotator; who is not in it
-        is estimated). Under "sbm" a number gives the paper's model with priors, and None the one
-        without. With an accuracy below 0.5 a statement counts as its opposite; at 0.5 it has no
-        effect; 0 and 1 stand for 1e-6 and 1 − 1e-6.
+        The accuracy of the annotators; by default it is estimated. Under "bernoulli": one number
+        for all, or a dict by name (the key None is for statements without annotator; annotators who
+        are not in the dict are estimated). Under "sbm": a number gives the paper's model with
+        priors, and None the one without. With an accuracy below 0.5 a statement counts as its
+        opposite; at 0.5 it has no effect; 0 and 1 stand for 1e-6 and 1 − 1e-6.
     covariance_type : {"diag", "spherical"}, default="diag"
-        One variance per cluster and feature, or one per cluster, as in the paper.
+        "diag": one variance per cluster and feature. "spherical": one per cluster, as in the paper.
     variance_prior : float, default=1.0
         The weight, in rows, of the pooled variance within the first k-means start, which keeps
         variances from shrinking to nothing. 0 is the plain likelihood; a very large value makes all
@@ -123,12 +123,14 @@ class AnnotatedGaussianMixture(RowMixture):
         data of at most 4,096 rows those without statements one by one. False is the paper's local
         search: annotated rows one by one, all others at once.
     population_size : int, optional
-        Solutions at the end of a generation, before selection; twice ``n_init`` by default.
+        The number of solutions before selection in each generation; by default twice ``n_init``.
     max_time : float, optional
-        Seconds after which the search ends with the best that it has. One start is always made.
+        The time limit in seconds; the search then ends with the best solution so far. One start is
+        always completed.
     n_jobs : int, optional
-        Local searches to run at the same time, in threads; the answer does not depend on it. With
-        an active Dask client they run on its workers instead, if the data are in memory here.
+        The number of local searches to run at the same time, in threads; the answer does not depend
+        on it. With an active Dask client they run on its workers instead, if the data are in
+        memory.
     metric : {"statements"} or StatementMetric, optional
         Learn a `StatementMetric` from labels and must-links, and cluster the rows in that metric.
         Too few statements leave the rows unchanged. "statements": with its defaults. Attributes of
@@ -154,13 +156,13 @@ class AnnotatedGaussianMixture(RowMixture):
     statement_error_ : ndarray of shape (n_statements,)
         For each statement of ``result_.side`` the probability that it is wrong; 0 for "unsure".
     population_scores_ : ndarray
-        The objectives of the last population, from the best down.
+        The objectives of the last population, best first.
     objective_ : float
         L of the best partition, without the constants of the data.
     history_ : ndarray of shape (n_iter_,)
         The best objective after the starts and after each generation; it never falls.
     n_iter_ : int
-        Generations made, the starts included.
+        The number of generations, plus one for the starts.
     result_ : ClusterResult
         Labels, names, broken statements and the origin of the result.
 
@@ -185,21 +187,21 @@ class AnnotatedGaussianMixture(RowMixture):
     K, if there are more clusters). So no estimate is below chance; give ``accuracy`` for an
     annotator who is worse.
 
-    An accuracy compares an annotator with the clusters. If the clusters do not follow the classes,
-    it does not judge people, and ``result_.advice`` says so: if two annotators agree on rows that
-    both labelled and the clusters contradict them, or if labels fit the clusters little better than
-    guesses and no other annotator labelled the same rows. Such data do not show who is right.
+    An accuracy compares an annotator with the clusters. If the clusters do not correspond to the
+    classes, it says nothing about people. ``result_.advice`` warns in two cases: if two annotators
+    agree on rows that both labelled and the clusters contradict them, and if labels fit the
+    clusters little better than guesses and no other annotator labelled the same rows.
 
     A label "is c" agrees with the cluster of class c; a wrong one had K − 1 alternatives, which
-    costs log(K − 1) more. Which class is which cluster is searched with the rest. Only the heaviest
-    K classes have a cluster. Repeated statements add up; a weight multiplies a statement's
+    costs log(K − 1) more. The matching of classes and clusters is part of the search. Only the K
+    heaviest classes have a cluster. Repeated statements add up; a weight multiplies a statement's
     log-likelihood. A pair of a row and itself counts as right (must) or wrong (cannot).
 
     `statement_error_` follows Bayes: with the statement removed and everything else fixed, P is the
     probability that it agrees with the clusters of its rows, and p the accuracy of its annotator
     without it; the probability of an error is (1 − p)(1 − P) / ((1 − p)(1 − P) + p P).
 
-    To `predict`, `predict_proba` and `score_samples` all clusters are equally frequent.
+    `predict`, `predict_proba` and `score_samples` assume equally frequent clusters.
     Dense data only. Memory grows with the rows and the statements.
 
     References

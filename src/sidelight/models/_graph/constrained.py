@@ -38,8 +38,9 @@ Ints = NDArray[np.int64]
 class ConstrainedSpectral(SpectralModel):
     """Spectral clustering with statements in the graph and as a penalty.
 
-    Must-links are the strongest edges and cannot-links are none; and eigenvectors pay for values
-    that differ at the ends of a must-link or agree at those of a cannot-link.
+    Must-links become the strongest edges, and cannot-links remove edges. In addition, a penalty on
+    the eigenvectors grows if their values differ at the ends of a must-link or agree at the ends of
+    a cannot-link.
 
     Parameters
     ----------
@@ -102,9 +103,9 @@ class ConstrainedSpectral(SpectralModel):
 
     Notes
     -----
-    Our implementation; the penalty of the paper is not known to us. The signed Laplacian asks ends
-    of a cannot-link for opposite values, which two clusters can have and three cannot: with more
-    than two clusters a large ``side_weight`` helps less.
+    Our implementation; the penalty of the paper is not known to us. The signed Laplacian wants
+    opposite values at the ends of a cannot-link. Two clusters can have these and three cannot, so
+    with more than two clusters a large ``side_weight`` helps less.
 
     References
     ----------

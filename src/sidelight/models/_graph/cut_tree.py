@@ -44,16 +44,16 @@ MOST_PARTS = 12  # whose bipartitions, 2^11, are all compared
 class SparsestCutTree(GraphModel):
     """Hierarchy of sparsest cuts of a neighbour graph, without statements.
 
-    Without statements: a base line for hierarchies. Labels give clusters their names and number,
-    and change nothing else.
+    A baseline for hierarchies that uses no statements. Labels only name the clusters and give their
+    number.
 
     Parameters
     ----------
     n_clusters : int, optional
         The number of parts, which are the clusters; by default the number of labelled classes.
     degree_ratio : float, default=1048576.0
-        Rows of a part whose degrees differ by more than this factor are different nodes of the
-        graph of the parts; by default they do not.
+        If degrees within a part differ by more than this factor, the part is split into several
+        nodes of the graph of parts. With the default this practically never happens.
     affinity : {"local", "gaussian", "cosine", "precomputed"}, default="local"
         Similarity of two rows: exp(−d²/(s_i s_j)) of their distance, where s is a row's distance to
         its 7th neighbour; exp(−d²/bandwidth²); or their cosine. With "precomputed", X is a
@@ -69,9 +69,9 @@ class SparsestCutTree(GraphModel):
     n_init : int, default=20
         The number of starts of k-means.
     public_slip : bool, default=False
-        Do as the published program: divide eigenvectors by the roots of the numbers of edges, not
-        of the degrees, and cut the first part off the others, whatever is sparsest. The published
-        figures come from it.
+        Follow the published program, which made the published figures: divide eigenvectors by the
+        roots of the numbers of edges instead of the degrees, and always cut the first part off the
+        others instead of the sparsest cut.
     metric : {"statements"} or StatementMetric, optional
         Learn a `StatementMetric` from labels, and cluster the rows in that metric. Too few labels
         leave the rows unchanged. "statements": with its defaults.
@@ -81,8 +81,8 @@ class SparsestCutTree(GraphModel):
     Attributes
     ----------
     tree_ : ClusterTree
-        The hierarchy: cuts of the parts on top, halves of each part below. A node is as high as it
-        has steps to its lowest row.
+        The hierarchy: cuts of the parts on top, halves of each part below. The height of a node is
+        the number of steps to its lowest row.
     labels_ : ndarray of shape (n_samples,)
         Cluster of each row.
     cluster_names_ : ndarray of shape (n_clusters_,)
@@ -96,8 +96,8 @@ class SparsestCutTree(GraphModel):
     n_neighbors_ : int
         The number of neighbours that was used (0 for a precomputed graph).
     objective_ : float
-        Dasgupta's cost of the tree, over that of one node for all rows: the mean share of the rows
-        under the lowest node above two joined rows.
+        Dasgupta's cost of the tree, divided by that of a single node for all rows: the mean share
+        of the rows under the lowest common node of two joined rows.
     history_ : ndarray of shape (1,)
         The same.
     n_iter_ : int

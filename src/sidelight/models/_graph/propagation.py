@@ -51,24 +51,24 @@ _ROOM = 1 << 21  # entries that a task has room for, or 2 n
 class ConstraintPropagation(SpectralModel):
     """Spectral clustering after statements have spread along a neighbour graph.
 
-    A must-link of two rows says something about their neighbours too. It spreads along the edges of
-    the neighbour graph, fading, and so raises or lowers the similarities around it; then the graph
-    is divided by its leading eigenvectors. Finds clusters of any shape, and their number.
+    A statement about two rows also concerns their neighbours. It spreads along the edges of the
+    neighbour graph with decreasing strength, and raises or lowers the similarities around it. Then
+    the graph is divided by its leading eigenvectors. Finds clusters of any shape, and their number.
 
     Parameters
     ----------
     n_clusters : int, optional
         The number of clusters; by default it is found: see Notes.
     method : {"closed", "nuclear"}, default="closed"
-        How statements spread: in closed form, or as the matrix of low nuclear norm that keeps them
-        and is smooth on the graph (up to 2,000 rows; hardly differs in its answers).
+        How statements spread: in closed form, or by the matrix of low nuclear norm that keeps them
+        and is smooth on the graph (up to 2,000 rows; the answers hardly differ).
     propagation : float, default=0.6
         How far statements reach in closed form: at 0 only to their own rows, towards 1 through the
         whole graph.
     smoothness : float, default=0.1
-        What the nuclear norm is weighed against.
+        The weight of smoothness relative to the nuclear norm.
     n_rounds : int, default=1
-        How often statements spread, each time along the graph that they have changed.
+        The number of times that statements spread, each time along the graph changed by the last.
     affinity : {"local", "gaussian", "cosine", "precomputed"}, default="local"
         Similarity of two rows: exp(−d²/(s_i s_j)) of their distance, where s is a row's distance to
         its 7th neighbour; exp(−d²/bandwidth²); or their cosine. With "precomputed", X is a
@@ -127,16 +127,16 @@ class ConstraintPropagation(SpectralModel):
 
     Notes
     -----
-    R has the statements with what follows from them (labels tie and part classes), each with its
-    weight; where they contradict each other, only what was said. It is a product P G P' with a
-    column of P for each group of rows, so F needs one sparse solution for each group. Weights are
-    relative: the strongest place of F counts as 1.
+    R contains the statements and the pairs that follow from them, each with its weight; where
+    statements contradict each other, only the given ones. It is a product P G P' with a column of P
+    for each group of rows, so F needs one sparse solution for each group. Weights are relative: the
+    largest entry of F counts as 1.
 
-    Where ``n_clusters`` is not given, every number is tried from what statements need (labelled
-    classes, groups that are all apart; 2 at least) to 30 or √n. It costs the share of the
-    statements that is broken, less 0.05 times the eigengap, log((1 − λ_(k+1)) / (1 − λ_k)), where
-    the largest is taken as 1. ``n_clusters_rule_`` says whether the eigengap alone would have
-    chosen the same number, or statements decided.
+    If ``n_clusters`` is not given, every number is tried from the smallest that the statements
+    allow (labelled classes, groups that are all apart; at least 2) to 30 or √n. The score of a
+    number is the share of broken statements minus 0.05 times the eigengap, log((1 − λ_(k+1)) / (1 −
+    λ_k)), relative to the largest eigengap; the lowest score is taken. ``n_clusters_rule_`` says
+    whether the eigengap alone would have chosen the same number, or statements decided.
 
     Our implementation; the settings of the published runs are unknown. With the number of clusters
     given it is a strong and cheap baseline.

@@ -33,18 +33,19 @@ Ints = NDArray[np.int64]
 class RelationSpectral(SpectralModel):
     """Spectral clustering of a neighbour graph in which statements are edges.
 
-    A must-link becomes as strong as the strongest edge, a cannot-link takes an edge away, for each
-    annotator apart, and annotators may have weights. What follows from an annotator's statements
-    counts as well. Takes every kind of statement, and finds the number of clusters.
+    A must-link becomes as strong as the strongest edge, and a cannot-link removes an edge.
+    Statements of each annotator are added separately, with a weight for each annotator, together
+    with the pairs that follow from them. Takes every kind of statement, and finds the number of
+    clusters.
 
     Parameters
     ----------
     n_clusters : int, optional
         The number of clusters; by default it is found, as in `ConstraintPropagation`.
     source_weights : {"equal", "agreement"} or dict, default="equal"
-        What the statements of each annotator count: 1; or the share of them that a first clustering
-        with equal weights keeps, above chance; or a number for each annotator (None:
-        without one; 1 for those that are missing).
+        The weight of each annotator's statements. "equal": 1. "agreement": the share of them that a
+        first clustering with equal weights keeps, above chance. A dict: a number for each annotator
+        (the key None is for statements without annotator; annotators who are missing have 1).
     affinity : {"local", "gaussian", "cosine", "precomputed"}, default="local"
         Similarity of two rows: exp(−d²/(s_i s_j)) of their distance, where s is a row's distance to
         its 7th neighbour; exp(−d²/bandwidth²); or their cosine. With "precomputed", X is a
@@ -102,9 +103,9 @@ class RelationSpectral(SpectralModel):
 
     Notes
     -----
-    Our implementation: only an abstract of the published method is known to us, and its rule for
-    the weights of sources is not among it. Statements reach no further than their own rows; see
-    `ConstraintPropagation` for that.
+    Our implementation: we know only the abstract of the paper, which does not give its rule for the
+    weights of sources. Statements only change edges of their own rows; in `ConstraintPropagation`
+    they spread further.
 
     References
     ----------

@@ -46,28 +46,27 @@ Ints = NDArray[np.int64]
 class EquivalenceGaussianMixture(HeldMixture):
     """Gaussian mixture in which must-links and cannot-links hold.
 
-    Every statement holds, right or wrong. Rows that must-links or equal labels tie have one
-    component together, and what it is follows from all of them; groups that may not share one are
-    placed jointly. Labels are groups too: class names find their clusters at the end.
+    Every statement holds, right or wrong. Rows tied by must-links or equal labels form a group,
+    which belongs to one component; groups with cannot-links between them are placed jointly. Labels
+    form groups too, and classes are matched to clusters at the end.
 
     Parameters
     ----------
     n_clusters : int or "bic", optional
-        The number of clusters; by default the number of labelled classes. "bic": the number from
-        that of the labelled classes to ``max_clusters`` with the lowest BIC.
+        The number of clusters; by default the number of labelled classes. "bic": the number with
+        the lowest BIC, from the number of labelled classes to ``max_clusters``.
     covariance_type : {"full", "tied", "diag", "spherical", "bic"}, default="full"
-        The shape of clusters: ellipses of their own, one ellipse for all, along the axes, round; or
-        the one with the lowest BIC.
+        The shape of clusters: "full" (each its own ellipse), "tied" (the same ellipse for all),
+        "diag" (along the axes), "spherical" (round), or the shape with the lowest BIC.
     max_clusters : int, default=10
         The largest number that ``n_clusters="bic"`` tries.
     variance_prior : float or "auto", default="auto"
-        The floor under covariances, in rows: what it counts as in the covariance of a cluster.
-        "auto" chooses it, for full and tied covariances, by the density of rows that are left out,
-        and is 1 for the others. 0 is the plain likelihood, which fails where a cluster has fewer
-        rows than columns.
+        The weight, in rows, of a floor under the covariance of each cluster. "auto": chosen by the
+        density of left-out rows for full and tied covariances, and 1 for the others. 0 is the plain
+        likelihood, which fails if a cluster has fewer rows than columns.
     init : {"seeded", "k-means++"}, array, or fitted model, default="seeded"
-        Where to start. "seeded": the means of the labelled classes, k-means for other clusters.
-        An array gives cluster numbers of the rows (−1 is unknown), a model those that it found.
+        Where to start. "seeded": the means of the labelled classes, k-means for other clusters. An
+        array gives cluster numbers of the rows (−1 is unknown); a fitted model gives its clusters.
     n_init : int or "auto", default="auto"
         The number of starts; the best is kept. A start without randomness is made once. "auto": 10;
         fewer above 10,000 rows, down to 3.
@@ -91,7 +90,7 @@ class EquivalenceGaussianMixture(HeldMixture):
     n_clusters_ : int
         The number of clusters found.
     weights_ : ndarray of shape (n_clusters_,)
-        Shares of the groups (a row without statements is one).
+        Shares of the groups (a row without statements is a group of its own).
     means_ : ndarray of shape (n_clusters_, n_features)
         Means of the clusters.
     covariances_ : ndarray
@@ -105,9 +104,9 @@ class EquivalenceGaussianMixture(HeldMixture):
     mean_field_rows_ : ndarray
         The rows of groups that were treated by mean field.
     log_likelihood_ : float
-        Of the data given the statements.
+        The log-likelihood of the data given the statements.
     bic_ : float
-        −2 log-likelihood + log n per parameter; less is better.
+        −2 log-likelihood + log n per parameter; lower is better.
     candidates_ : dict
         The best BIC of each (number of clusters, shape) that was tried.
     objective_ : float
@@ -130,8 +129,8 @@ class EquivalenceGaussianMixture(HeldMixture):
     A group g has log r_gk = log pi_k + sum over its rows of log N(x_i; k). Groups in cannot-links
     have the marginals of P(z) ∝ prod r prod [z_a != z_b], and the likelihood is divided by the
     chance Z(pi) that groups drawn by pi keep these links (1 − sum pi² for a pair). The floor is
-    described in `PartialLabelGaussianMixture`. Weights of statements and their annotators do not
-    matter, since all hold. Density is that of the columns that vary.
+    described in `PartialLabelGaussianMixture`. Weights and annotators of statements do not matter,
+    because all statements hold. Densities are over the columns that vary.
 
     References
     ----------

@@ -33,21 +33,21 @@ class PartialLabelGaussianMixture(HeldMixture):
     Parameters
     ----------
     n_clusters : int or "bic", optional
-        The number of clusters, at least that of the labelled classes, which it is by default.
-        "bic": the number from that of the labelled classes to ``max_clusters`` with the lowest BIC.
+        The number of clusters: at least the number of labelled classes, which is the default.
+        "bic": the number with the lowest BIC, from the number of labelled classes to
+        ``max_clusters``.
     covariance_type : {"full", "tied", "diag", "spherical", "bic"}, default="full"
-        The shape of clusters: ellipses of their own, one ellipse for all, along the axes, round; or
-        the one with the lowest BIC.
+        The shape of clusters: "full" (each its own ellipse), "tied" (the same ellipse for all),
+        "diag" (along the axes), "spherical" (round), or the shape with the lowest BIC.
     max_clusters : int, default=10
         The largest number that ``n_clusters="bic"`` tries.
     variance_prior : float or "auto", default="auto"
-        The floor under covariances, in rows: what it counts as in the covariance of a cluster.
-        "auto" chooses it, for full and tied covariances, by the density of rows that are left out,
-        and is 1 for the others. 0 is the plain likelihood, which fails where a cluster has fewer
-        rows than columns.
+        The weight, in rows, of a floor under the covariance of each cluster. "auto": chosen by the
+        density of left-out rows for full and tied covariances, and 1 for the others. 0 is the plain
+        likelihood, which fails if a cluster has fewer rows than columns.
     init : {"seeded", "k-means++"}, array, or fitted model, default="seeded"
-        Where to start. "seeded": the means of the labelled classes, k-means for other clusters.
-        An array gives cluster numbers of the rows (−1 is unknown), a model those that it found.
+        Where to start. "seeded": the means of the labelled classes, k-means for other clusters. An
+        array gives cluster numbers of the rows (−1 is unknown); a fitted model gives its clusters.
     n_init : int or "auto", default="auto"
         The number of starts; the best is kept. A start without randomness is made once. "auto": 10;
         fewer above 10,000 rows, down to 3.
@@ -81,7 +81,7 @@ class PartialLabelGaussianMixture(HeldMixture):
     log_likelihood_ : float
         Of the data and the labels.
     bic_ : float
-        −2 log-likelihood + log n per parameter; less is better.
+        −2 log-likelihood + log n per parameter; lower is better.
     candidates_ : dict
         The best BIC of each (number of clusters, shape) that was tried.
     objective_ : float
@@ -102,19 +102,19 @@ class PartialLabelGaussianMixture(HeldMixture):
     Notes
     -----
     Without statements, with ``variance_prior=0`` and from the same start this is scikit-learn's
-    GaussianMixture. ``predict`` goes by the data alone, and may put a labelled row elsewhere.
-    Weights of statements and their annotators do not matter, since all hold. Density is that of the
-    columns that vary.
+    GaussianMixture. ``predict`` uses only the data, and may assign a labelled row to another
+    cluster. Weights and annotators of statements do not matter, because all statements hold.
+    Densities are over the columns that vary.
 
     The floor: Sigma_k = (S_k + nu Psi) / (N_k + nu), the mode under an inverse Wishart prior, with
-    S_k the scatter and N_k the rows of cluster k. Psi lies between the covariance inside the
-    clusters of the first start and its mean variance in every direction; where, and nu, are those
-    under which rows that are left out one by one are most probable. With full covariances the
-    cluster of a labelled class has a nu of its own and a Psi of its own spread, chosen by its own
-    rows, by one row that varies as in all classes, and by the rows of all classes times
-    (K - 2) / K; and a column that is constant in a cluster at the start has one row of its
-    whole variance on top. The floor lets full covariances survive more columns than rows, columns
-    that follow from each other, and clusters of a few rows.
+    S_k the scatter and N_k the rows of cluster k. Psi lies between the covariance within the
+    clusters of the first start and a sphere with the same mean variance. Its place and nu maximise
+    the density of rows that are left out one by one. With full covariances, the cluster of each
+    labelled class has its own nu and its own spread of Psi. They are chosen by the rows of the
+    class, by one row that varies as in all classes, and by the rows of all classes times (K - 2) /
+    K. A column that is constant in a cluster at the start gets one additional row with its whole
+    variance. With the floor, full covariances work with more columns than rows, dependent columns,
+    and clusters of a few rows.
 
     References
     ----------

@@ -62,9 +62,9 @@ _WIDEST = 1e100  # in units of the data every kernel is 1 long before, and its s
 class ConstrainedMeanShift(SideClusterer):
     """Mean shift in which cannot-links keep modes apart.
 
-    The bandwidth grows until all rows would be one cluster, so the number of clusters comes from
-    the cannot-links alone, stated or following from labels and must-links: classes that none of
-    them touches vanish. With ``bandwidth`` it stops earlier.
+    The bandwidth grows until all rows would be one cluster. So the number of clusters depends only
+    on the cannot-links, given or implied by labels and must-links; a class without any is merged
+    into others. With ``bandwidth`` it stops earlier.
 
     Parameters
     ----------
@@ -72,21 +72,21 @@ class ConstrainedMeanShift(SideClusterer):
         The last bandwidth; "schedule" is the largest distance of two rows. The first is the
         smallest distance, or the last one if that is smaller.
     n_steps : int, default=80
-        In how many steps the bandwidth grows.
+        The number of steps in which the bandwidth grows.
     constraint_scale : float, default=0.5
-        How far around the two modes of a cannot-link others are kept apart, as a share of their
-        distance; the paper's c.
+        The radius around the two modes of a cannot-link in which other modes are kept apart, as a
+        share of the distance of the two; the paper's c.
     truncation : float, default=0.2
         Kernels below this are zero.
     merge_kernel : float, default=0.99
-        Modes are one cluster if their kernel is above this …
+        Modes form one cluster if their kernel is above this, and the next condition holds.
     merge_block : float, default=0.1
-        … and cannot-links leave more than this of it.
+        Modes form one cluster only if cannot-links leave more than this share of their kernel.
     metric : {"statements"} or StatementMetric, optional
         Learn a `StatementMetric` from labels and must-links, and cluster the rows in that metric.
         Too few statements leave the rows unchanged. "statements": with its defaults.
     random_state : int, Generator or RandomState, optional
-        Source of the centres that stand for rows, where there are many rows or many pairs.
+        Source of the centres that represent rows, if there are many rows or many pairs.
 
     Attributes
     ----------
@@ -97,11 +97,11 @@ class ConstrainedMeanShift(SideClusterer):
     n_clusters_ : int
         The number of clusters.
     modes_ : ndarray of shape (n_points, n_features)
-        Where each row ended, or each annotated row and each centre that stands for others.
+        The mode of each row, or of each annotated row and each centre that represents others.
     bandwidth_ : float
         The last bandwidth.
     objective_ : float
-        The mean squared distance of a row and its mode.
+        The mean squared distance between a row and its mode.
     history_ : ndarray of shape (1,)
         The same.
     n_iter_ : int
@@ -119,11 +119,11 @@ class ConstrainedMeanShift(SideClusterer):
     Without cannot-links there is one cluster, and ``result_.provenance["advice"]`` says so.
     Must-links act only through the cannot-links that follow from them.
 
-    A step takes points² columns, and points² pairs at the most; less when modes have met. Centres
-    of k-means stand for rows without statements above 5,000 rows, and where rows² times the pairs
-    of rows that are kept apart is above 4e9, as with 2,000 rows of which 200 have labels. Above 200
-    annotated rows, centres stand for rows of a class, or of another group that belongs together,
-    in proportion to its size.
+    A step takes time proportional to points² times columns, and at most points² times pairs; less
+    after modes have merged. Centres of k-means represent rows without statements above 5,000 rows,
+    and if rows² times the number of pairs of rows that are kept apart is above 4e9, as with 2,000
+    rows of which 200 have labels. Above 200 annotated rows, centres represent the rows of a class,
+    or of another group that belongs together, in proportion to its size.
 
     Our implementation; settings and scaling of the published figures are not known.
 
