@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-_LONG = 2_000  # characters of one text: a page is no place for more
+_LONG = 2_000  # characters of one text that a page shows
 
 
 class Html(str):

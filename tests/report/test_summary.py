@@ -177,7 +177,7 @@ def test_a_check_counts_groups_and_explains(told):
     assert said["kinds"] == {"cannot": 2, "label": 4}
     assert said["annotators"][2] == {"annotator": "(not told)", "kinds": {"label": 1}}
     assert said["groups"] == {"n": 1, "largest": 2}
-    assert said["n_rows_spoken_of"] == 8
+    assert said["n_rows_in_statements"] == 8
     assert said["feasible"]["answer"] == "no"
     assert summarize_side(SideInformation.empty(3))["feasible"] is None
     assert summarize_side(SideInformation.empty(0))["n_rows"] == 0

@@ -93,7 +93,7 @@ class _Part(NamedTuple):
 
     @property
     def is_changed(self) -> bool:
-        """Whether who reads it writes to it, or somebody has from outside."""
+        """Whether a reader writes to it, or it was written to from outside."""
         return self.position is not None and (self.writable or bool(self.writes))
 
     def found(self, result: Any, n_rows: int) -> Any:

@@ -54,7 +54,7 @@ def in_words(summary: dict[str, Any]) -> str:
     """The check in words: counts, groups, disagreements, conflicts and feasibility."""
     lines = [
         f"{counted(summary['n_statements'], 'statement')} about "
-        f"{summary['n_rows_spoken_of']:,} of {counted(summary['n_rows'], 'row')}",
+        f"{summary['n_rows_in_statements']:,} of {counted(summary['n_rows'], 'row')}",
         "",
         *_count_table(summary),
         "",

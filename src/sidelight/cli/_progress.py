@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager
 from threading import Timer
 from typing import Any
 
-# Less is no wait; numba compiles for longer than this in the first fit of an installation.
+# A shorter wait needs no message; in the first fit of an installation numba compiles for longer.
 _PATIENCE = 2.0
 COMPILING = "compiling, once per installation: this takes some seconds"
 
@@ -21,7 +21,7 @@ class Stages:
     patience : float
         After how many seconds to show anything.
     console : rich console, optional
-        Where to; by default stderr, and nothing if that is no terminal.
+        Where to write; by default stderr, and nothing if that is not a terminal.
     """
 
     def __init__(self, *, patience: float = _PATIENCE, console: Any = None) -> None:

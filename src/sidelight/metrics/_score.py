@@ -73,8 +73,8 @@ def score(
 ) -> Scores:
     """Score a partition on all rows, and on rows without statements.
 
-    A score that includes rows whose labels were given flatters: part of it was told, not found.
-    Papers mostly print that one, so both are here.
+    A score that includes annotated rows is too optimistic: part of the answer was given. Most
+    papers print that score, so both are returned.
 
     Parameters
     ----------

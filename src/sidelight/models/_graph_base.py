@@ -297,7 +297,7 @@ class RowGraph(NamedTuple):
         return Near(similar, nearest, is_twin)
 
     def similarity(self, i: Ints, j: Ints) -> Floats:
-        """How alike any two fitted rows are; cosines may be below zero here."""
+        """The similarity of any two fitted rows; cosines may be below zero here."""
         if self.X is None:
             return entries(self.graph, i, j)
         distances = pair_distances(self.X, i, j, metric=_metric(self.affinity))

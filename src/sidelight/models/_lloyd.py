@@ -38,7 +38,7 @@ _PICKED = (
 
 
 class Entries(NamedTuple):
-    """What is said about some rows: row stated[p] has the entries span[p]:span[p + 1].
+    """Statements about some rows: row stated[p] has the entries span[p]:span[p + 1].
 
     An entry is a row of the table of prices and a weight. ``stated`` ascends.
     """
@@ -50,7 +50,7 @@ class Entries(NamedTuple):
 
     @classmethod
     def none(cls) -> "Entries":
-        """Nothing is said."""
+        """No statements."""
         return cls(_NO_ROWS, np.zeros(1, dtype=np.int64), _NO_ROWS, np.empty(0))
 
     @classmethod
@@ -447,7 +447,7 @@ def means(tally: Tally, theta: Theta) -> Floats:
 
 
 def nothing(weights: Floats) -> float:
-    """Below this a sum of weights is zero: what is left of 0.1 + 0.2 - 0.3 is no row."""
+    """Below this a sum of weights is zero: the rest of 0.1 + 0.2 - 0.3 is rounding."""
     return 1e-12 * float(weights.sum())
 
 

@@ -34,7 +34,7 @@ class Relation(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is said."""
+        """Whether there are no statements."""
         return not self.between.nnz
 
     def at(self, i: Ints, j: Ints) -> Floats:
@@ -157,7 +157,7 @@ class _Columns(NamedTuple):
 
 
 def _means(n: int, u: Ints, v: Ints, weight: Floats) -> sparse.csr_array:
-    """A symmetric matrix with the mean of what is said about each two columns."""
+    """A symmetric matrix with the mean of the statements about each two columns."""
     keys, inverse, count = np.unique(
         np.minimum(u, v) * n + np.maximum(u, v), return_inverse=True, return_counts=True
     )

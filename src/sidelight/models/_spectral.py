@@ -163,7 +163,7 @@ def choose_number(
 
 
 def _some_rows(side: SideInformation, rng: np.random.Generator) -> tuple[Ints, SideInformation]:
-    """All annotated rows and others, up to 10,000 if there are, and what is said of them."""
+    """All annotated rows and others, up to 10,000 if there are, with their statements."""
     n, annotated = side.n_samples, side.annotated_rows
     if n <= _SAMPLE_ROWS:
         return np.arange(n), side

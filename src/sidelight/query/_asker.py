@@ -46,19 +46,20 @@ class Asker:
     ----------
     data : array of shape (n_samples, n_features), or sparse matrix of shape (n_samples, n_samples)
         The rows, or a graph of similarities: a square sparse matrix is a graph. Columns keep their
-        relative scale: standardise them first if their units mean nothing.
+        relative scale: standardise them first if their units are not comparable.
     side : SideInformation, optional
         What is known before the first question. It may contradict itself.
     annotators : list of str, or dict from str to float, optional
         Who can be asked, and what an answer of each costs (1).
     kinds : tuple of {"pair", "label"}, default=("pair", "label")
-        Whether people can be asked if two rows belong together, or what a row is.
+        The kinds of question: whether two rows belong together, and which class a row has.
     audit : float, default=0.1
         The share of questions that are pairs drawn at random. Their answers measure the result and
         never change it.
     refit : str, model or None, default="default"
-        A model that is given the answers after every 25 of them; its partition is shown when it
-        differs much from the asker's own. "default" is DiscriminativeClustering.
+        A model that is fitted to the answers after every 25 of them; its partition is shown if it
+        differs clearly from the asker's own and agrees with more answers. "default" is
+        DiscriminativeClustering.
     random_state : int, Generator or RandomState, optional
         Source of the seed.
 
@@ -281,7 +282,7 @@ class Asker:
 
     @property
     def _first_labels(self) -> Ints:
-        """The partition before the first answer."""
+        """The partition from before the first answer."""
         return self._origin.own_labels
 
     @cached_property

@@ -27,7 +27,7 @@ class Curve(NamedTuple):
     n_clusters : ndarray
         Clusters shown.
     expected_error : ndarray
-        What the asker expects of its error; NaN where a strategy has no such thing.
+        The asker's estimate of its error; NaN for strategies without one.
     true_error : ndarray
         Share of pairs of rows that the shown partition misjudges.
     seconds : ndarray
@@ -67,7 +67,8 @@ class Oracle:
     silent : float, default=0.0
         Probability of "can't tell".
     random_state : int, Generator or RandomState, optional
-        The source of mistakes: of each question its own, whatever else is asked.
+        Source of the mistakes. Whether a question is answered wrongly does not depend on the other
+        questions.
 
     Examples
     --------

@@ -74,7 +74,7 @@ class SequentialAsker(ABC):
         Parameters
         ----------
         n : int, default=1
-            Taken for 1.
+            Ignored: there is one question at a time.
         annotator : str, optional
             Who is asked.
         kinds : tuple, optional
@@ -369,7 +369,7 @@ class NeighborhoodAsker(SequentialAsker):
 
 
 class RandomAsker(Asker):
-    """The asker with pairs drawn at random, as a base line for chosen questions.
+    """The asker with pairs drawn at random, as a baseline for chosen questions.
 
     Parameters
     ----------

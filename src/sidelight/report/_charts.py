@@ -57,8 +57,8 @@ def plot_annotators(
 ) -> "Axes":
     """Draw for each annotator the share of statements that the answer keeps, and the accuracy.
 
-    Bars are the share, with a 95 % interval (Wilson's) for what so few statements can tell;
-    diamonds are accuracies that a model has estimated.
+    Bars show the share, with Wilson's 95 % interval; diamonds show accuracies that a model has
+    estimated.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ def align_clusters(labels: ArrayLike, reference: ArrayLike) -> NDArray[np.int64]
     Parameters
     ----------
     labels : array of shape (n_samples,)
-        The clusters to number anew; negative ones stay.
+        The clusters to renumber; negative ones stay.
     reference : array of shape (n_samples,)
         The clusters whose numbers they take, one to one, for the most shared rows in all. Clusters
         left over get numbers that the reference does not have.

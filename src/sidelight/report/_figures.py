@@ -183,7 +183,7 @@ def plot_clusters(
     X : array or sparse matrix of shape (n_samples, n_features)
         More than two columns are projected on the first two principal components.
     labels : array of shape (n_samples,), optional
-        Clusters; without them all rows look alike.
+        Clusters; without them all rows have the same colour.
     side : SideInformation, optional
         Statements to draw.
     broken : array of statement positions, optional

@@ -12,7 +12,7 @@ from sidelight.report._figures import sample
 from sidelight.results import ClusterResult
 
 WIDTH, HEIGHT, _EDGE = 1000, 700, 24
-# More points hide each other, and a page with all of them is no page.
+# More points hide each other, and a page with all of them would be too large.
 MAX_POINTS = 6_000
 # Pairs and labels that the script can show; doubtful ones come first.
 _MAX_STATEMENTS = 3_000

@@ -61,7 +61,7 @@ def write_report(
         Where to draw the rows; by default the first two principal components of X. Give
         ``project(scaled)`` where the clustering saw scaled data.
     title : str
-        What stands at the top.
+        The heading of the page.
     pictures : bool
         Whether to draw the rows in a plane, and the objective.
     limit : int
@@ -268,7 +268,7 @@ _MEANING = {
 
 
 def _clusters_section(summary: dict[str, Any], drawn: Drawn | None) -> Html:
-    # The largest ones, in their own order: a page with thousands is no page.
+    # The largest ones, in their own order: a page with thousands of clusters is too long to read.
     by_size = sorted(summary["clusters"], key=lambda cluster: -cluster["size"])[:_MAX_CLUSTERS]
     clusters = sorted(by_size, key=lambda cluster: cluster["number"])
     n_hidden = summary["n_clusters"] - len(clusters)
@@ -328,7 +328,7 @@ def _map(summary: dict[str, Any], drawn: Drawn, legend: Html) -> Html:
             checked = ' checked=""' if value == "now" else ""
             radio = Html(f'<input type="radio" name="when" value="{value}"{checked}>')
             controls.append(tag("label", radio, f" {text}"))
-    caption = "Point at a row to see its name and what was said about it"
+    caption = "Point at a row to see its name and the statements about it"
     if drawn.people or drawn.n_unnamed:
         caption += ": lines go to rows that belong together, dashed ones to rows that do not, "
         caption += "rings are labels, red is doubtful"
@@ -461,7 +461,7 @@ def _statements_section(summary: dict[str, Any]) -> Html:
         title,
         tag(
             "p",
-            f"{_count(kept['n'], 'statement')} about {side['n_rows_spoken_of']:,} of the "
+            f"{_count(kept['n'], 'statement')} about {side['n_rows_in_statements']:,} of the "
             f"{side['n_rows']:,} rows. A statement is broken if the clusters contradict it.",
         ),
         _table(["kind", "statements", "kept", "broken"], by_kind, stack=False),

@@ -28,7 +28,7 @@ def summarize_side(
     Returns
     -------
     dict
-        ``n_rows``, ``n_statements``, ``n_rows_spoken_of``; ``kinds`` (counts by kind);
+        ``n_rows``, ``n_statements``, ``n_rows_in_statements``; ``kinds`` (counts by kind);
         ``annotators`` (for each its counts by kind); ``classes``, ``class_counts`` (``class`` and
         ``n``, statements that name it, the most frequent first) and ``alike`` (classes that differ
         by case, blanks or one letter); ``groups`` (number of groups of
@@ -54,7 +54,7 @@ def summarize_side(
     return {
         "n_rows": side.n_samples,
         "n_statements": side.n_statements,
-        "n_rows_spoken_of": len(said.rows),
+        "n_rows_in_statements": len(said.rows),
         "kinds": _count_kinds(said.kind),
         "annotators": [
             {"annotator": str(name), "kinds": _count_kinds(said.kind[said.annotator == code])}

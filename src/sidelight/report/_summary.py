@@ -475,7 +475,7 @@ def _number(value: float) -> float | None:
 
 
 def _stability(result: ClusterResult, others: Sequence[ArrayLike]) -> dict[str, Any] | None:
-    """How alike the answers of other seeds are."""
+    """How similar the answers of other seeds are."""
     if not len(others):
         return None
     from sidelight.metrics import adjusted_rand

@@ -41,7 +41,7 @@ def plot_tree(
         Of any depth: nothing recurses.
     labels : array of shape (n_leaves,), optional
         Classes or clusters; the bar under each branch shows which of them it holds, and a branch
-        that holds one alone has its colour.
+        with only one of them has its colour.
     names : array of shape (n_leaves,), optional
         Names of the rows; their numbers by default (or the ids in ``side``).
     side : SideInformation, optional

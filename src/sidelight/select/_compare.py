@@ -160,8 +160,8 @@ def compare(
     Candidates that use no statements are fitted once and judged by the same statements.
 
     A pair of rows in two folds is judged by both fits, half each: each has seen no statement about
-    one of its rows, so that the answer does not follow from what it has seen. The estimate leaves
-    such pairs out: about the other row statements were seen, which flatters.
+    one of its rows, so the answer does not follow from what it has seen. The estimate leaves such
+    pairs out, because statements about the other row make them easier.
 
     Parameters
     ----------
@@ -172,11 +172,11 @@ def compare(
     side : SideInformation, optional
         The statements.
     models : "default" or a sequence of names, classes and estimators, default="default"
-        Who takes part. By default our models that can use all statements, clusterings without
-        statements (k-means, Ward, mixtures), and classifiers where every class has five labels.
-        Any clusterer, classifier or pipeline of scikit-learn can be given, and those that are there
-        by default go by the names that the table has ("KMeans"); "default" in a list stands for all
-        of the default ones.
+        The candidates. By default our models that can use all statements, clusterings without
+        statements (k-means, Ward, mixtures), and classifiers if every class has five labels. Any
+        clusterer, classifier or pipeline of scikit-learn can be given. Default candidates of
+        scikit-learn may be given by their names in the table ("KMeans"); "default" in a list stands
+        for all default candidates.
     n_clusters : int or sequence of int, optional
         The number of clusters, or those to try. By default that of the labelled classes; without
         labels, numbers from 2 to 20 for clusterings without statements, and the best three of
@@ -185,7 +185,7 @@ def compare(
     n_splits : int, default=5
         The number of folds.
     time_limit : float, optional
-        Seconds after which no further fit begins. What is not finished is said.
+        Seconds after which no further fit begins. The notes name unfinished candidates.
     random_state : int, Generator or RandomState, optional
         Source of folds and of the models' seeds.
     n_jobs : int, optional
@@ -202,14 +202,14 @@ def compare(
     Notes
     -----
     A difference below one standard error is a tie. The error is that of the difference of two
-    candidates on the same statements. Of candidates that tie with the best score the choice is the
-    one most like the clusters of `DiscriminativeClustering` (adjusted Rand index, fold by fold):
-    where statements cannot tell candidates apart, an average over many is the better judge. It is
-    fitted for that even where it is not a candidate, unless the time is up.
+    candidates on the same statements. Among candidates that tie with the best score, the one most
+    similar to the clusters of `DiscriminativeClustering` is chosen (adjusted Rand index, fold by
+    fold): if statements cannot separate candidates, an average over many clusterings is the better
+    judge. It is fitted for that even if it is not a candidate, unless the time is up.
 
-    The estimate is nested: for each fold the choice is made anew by the other folds, and the chosen
-    candidate judged by this one. The fits are the same, so it costs nothing; the fits that are
-    compared have seen statements of the fold, their scores have not.
+    The estimate is nested: for each fold the other folds choose a candidate, and this fold judges
+    it. The fits are the same, so it costs nothing. The compared fits have seen statements of the
+    fold; the scores used for the choice have not.
 
     Examples
     --------

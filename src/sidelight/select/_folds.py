@@ -1,7 +1,7 @@
 """Folds of rows, made so that a held-out statement does not follow from those that stay.
 
-A split of the statements themselves would leak: with a-b and b-c in the training part, a-c is no
-question. So rows are split, and a statement is held out only where all of its rows are in the fold;
+A split of the statements themselves would leak: with a-b and b-c in the training part, a-c follows.
+So rows are split, and a statement is held out only where all of its rows are in the fold;
 statements across the border of a fold are used by neither. No statement that stays names a row of
 the fold, so that nothing about these rows follows from it.
 

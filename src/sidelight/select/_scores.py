@@ -128,8 +128,8 @@ def statement_scores(
     Parameters
     ----------
     result : ClusterResult, fitted model or array of shape (n_samples,)
-        A partition of all rows. Of an array, classes are matched to clusters by the labels of
-        ``known``, or else of ``held_out``, which then flatter.
+        A partition of all rows. For an array, classes are matched to clusters by the labels of
+        ``known``, or else of ``held_out``, which makes the scores too optimistic.
     held_out : SideInformation
         Statements about the same rows that were not used for the partition.
     X : array, data frame or sparse matrix, optional

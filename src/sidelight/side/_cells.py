@@ -2,7 +2,7 @@
 
 A cell holds its text as it is, unless that text is itself a JSON literal (a number, true, false,
 null, or something in quotes): then it is the JSON literal. So ``3`` is the number three, ``"3"``
-with its quotes is a text, ``007`` and ``B-cell`` are texts, and an empty cell is no value at all.
+with its quotes is a text, ``007`` and ``B-cell`` are texts, and an empty cell is a missing value.
 A text that a spreadsheet would execute, such as ``=1+1``, is written as a JSON literal too.
 """
 
@@ -103,7 +103,7 @@ def to_text(value: Any) -> Any:
 
 
 def to_whole(value: Any) -> Any:
-    """Turn 3.0, "3" and "003" into 3; what is no whole number stays as it is, for the error.
+    """Turn 3.0, "3" and "003" into 3; other values stay as they are, for the error.
 
     Tables with gaps make floats of whole numbers, which is where 3.0 comes from.
     """

@@ -24,7 +24,7 @@ def columns_of(frame: Any, name: str = "the frame") -> dict[str, Any]:
     """The columns of a data frame as arguments for ``SideInformation.from_columns``.
 
     Missing values (None, NaN, pandas' NA and NaT) become None. The one exception is a NaN among
-    the weights: a computation that went wrong is no missing value, and the gate refuses it.
+    the weights: a NaN from a failed computation is not a missing value, and is refused.
     """
     import narwhals as nw
 

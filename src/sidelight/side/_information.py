@@ -679,7 +679,7 @@ class SideInformation:
     def condensed(self) -> "tuple[Ints, SideInformation]":
         """The annotated rows, ascending, and the statements renumbered to them.
 
-        In size it goes by the statements, however many rows there are.
+        Its size depends on the statements, not on the number of rows.
 
         Examples
         --------
@@ -691,7 +691,7 @@ class SideInformation:
         return self._condensed
 
     def placed(self, place: Any, n_samples: int) -> "SideInformation":
-        """The same statements about other rows: what is said of row i, of row ``place[i]``.
+        """Move statements to other rows: those about row i are then about row ``place[i]``.
 
         Parameters
         ----------

@@ -71,7 +71,7 @@ def _preference(counts: NDArray[Any]) -> NDArray[np.float64]:
     """
     n_classes, n_clusters = counts.shape
     # Counted back from the end, so that a class without a cluster, which pays nothing, pays most. A
-    # cluster without a row of the class is no better than none.
+    # cluster without a row of the class is not better than none.
     cluster = np.where(counts > 0, np.arange(n_clusters) - n_clusters, 0)
     price = np.arange(n_classes, 0, -1.0)[:, None] * cluster
     gaps = np.diff(np.sort(counts, axis=None))
@@ -100,7 +100,7 @@ def violated(
 
 
 def cluster_numbers(side: "SideInformation", labels: ArrayLike) -> Ints:
-    """One whole number per row, whatever its type; negative is no cluster."""
+    """One whole number per row, whatever its type; negative means no cluster."""
     given = np.asarray(labels)
     if given.shape != side.shape:
         raise SideInformationError(

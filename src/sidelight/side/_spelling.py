@@ -50,7 +50,7 @@ def nearest(name: Any, known: Sequence[Any], *, limit: int = 3) -> list[str]:
 def alike(names: Iterable[Any]) -> list[tuple[Any, ...]]:
     """Groups of similar names: they differ by case, blanks, or a single letter.
 
-    A digit is no letter: class1 and class2 are two names, and so are short ones such as cat and
+    Digits are not letters: class1 and class2 are two names, and so are short ones such as cat and
     car.
 
     Parameters

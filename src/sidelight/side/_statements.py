@@ -486,7 +486,7 @@ def _weights(weight: Any, length: int, say: Callable[[int], str]) -> NDArray[np.
 
 
 def _without_gaps(weight: Any) -> Any:
-    """Weight 1 where there is none. A NaN stays: a computation that went wrong is no gap."""
+    """Weight 1 where there is none. A NaN stays, and is refused: it is not a missing value."""
     column = as_column(weight)
     if column.dtype.kind == "c":
         raise TypeError("a complex number has no size to compare")

@@ -29,7 +29,7 @@ def compared(
 
 
 def best_of_ours(comparison: "Comparison") -> tuple[Any, list[str]]:
-    """The best model of sidelight, and why; who else does better is said."""
+    """The best model of sidelight, the reason, and a note if another estimator does better."""
     ours = [k for k, model in enumerate(comparison.models) if hasattr(model, "accepts")]
     if not ours or np.isnan(comparison.rows[ours[0]].score):
         raise SidelightError(

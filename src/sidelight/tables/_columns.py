@@ -22,7 +22,7 @@ OBS_NAMES = "obs_names"  # the column with the names of cells
 
 
 class Contents(NamedTuple):
-    """What a file holds: columns by name, the number of rows, and columns that are no data."""
+    """Contents of a file: columns by name, the number of rows, and columns that are not data."""
 
     columns: dict[str, Column]
     n_rows: int
@@ -95,7 +95,7 @@ def written(cells: Column) -> list[str]:
 
 
 def first_texts(cells: list[str | None]) -> list[str]:
-    """The first few different texts that are no numbers."""
+    """The first few different texts that are not numbers."""
     distinct = [text for text in dict.fromkeys(cells) if text is not None]
     return [text for text in distinct if to_numbers([text]) is None] or distinct
 

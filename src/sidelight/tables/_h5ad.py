@@ -55,7 +55,7 @@ def open_h5ad(path: Path, **how: Any) -> Any:
 
 
 def read_h5ad(path: Path, use_rep: str) -> Contents:
-    """Names of cells, what is said of them, and one representation; the matrix stays on disk."""
+    """Names of cells, their annotations, and one representation; the matrix stays on disk."""
     adata = open_h5ad(path, backed="r")
     try:
         said = {str(name): _from_series(adata.obs[name]) for name in adata.obs.columns}

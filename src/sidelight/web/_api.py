@@ -189,7 +189,7 @@ def picture(
     column: Annotated[str, Query(max_length=1000)],
     small: bool = False,
 ) -> Response:
-    """The picture of a row, encoded anew."""
+    """The picture of a row, encoded again."""
     try:
         contents = bench.rows(project).picture(row, column, bench.settings.root)
         pixels, kind = encoded(contents, largest=SMALL if small else LARGEST)

@@ -519,7 +519,7 @@ class Bench:
         }
 
     def _refit_now_and_then(self) -> None:
-        """Fit the default model anew after some answers or some time; never two at once."""
+        """Fit the default model again after some answers or some time; never two at once."""
         while not self._stopping.wait(1.0):
             for project, since in list(self._unfitted.items()):
                 try:

@@ -1,4 +1,4 @@
-"""Pictures of rows: found, checked, and encoded anew, so that nothing but pixels is served.
+"""Pictures of rows: found, checked, and encoded again, so that only pixels are served.
 
 A cell names a file below the data root or inside an archive that came with the table, or holds the
 picture itself as ``data:image/…;base64,…``. SVG and HTML are not among the formats.

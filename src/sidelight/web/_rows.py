@@ -41,7 +41,7 @@ def preview(
     except SidelightError as error:
         if path.suffix not in TEXTS:
             raise
-        # Another separator may mend it, so that it is a problem to be shown, and no refusal.
+        # Another separator may solve it, so it is shown as a problem and not raised as an error.
         problem = {"message": _unnamed(str(error), path)}
         return {"n_rows": 0, "columns": [], "rows": [], "problems": [problem], "notes": []}
     problems, notes = [], []

@@ -32,7 +32,7 @@ class Settings:
     max_memory : int
         Memory limit of one worker process, in bytes.
     refit_after : int
-        After how many answers the model is fitted anew by itself.
+        The number of answers after which the model is fitted again automatically.
     refit_seconds : float
         After how many seconds it is, if there are fewer answers.
 

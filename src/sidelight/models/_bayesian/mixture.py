@@ -16,7 +16,8 @@ Departures from the paper, each settled by measurement; ``as_published`` takes b
 - nu_k = nu_0 + N_k, without the printed + 1, which lowers the bound. The mean part of the KL
   potential has its two halves and its kappa. Sticks are sorted by size. Rows with neighbours are
   updated one after the other: all at once, two rows with a must-link swap places for ever.
-- V is frozen while the bound rises: V that follows the posterior is no coordinate ascent.
+- V is frozen while the bound rises: if V follows the posterior, the steps are not coordinate
+  ascent.
 - Statements are observations of the memberships, each right with odds e^lambda: every row has its
   mixture weight. In the paper's random field rows with neighbours have none ("field").
 - Different labels repel. If only equal labels attract, merging two classes costs nothing.
@@ -139,7 +140,7 @@ class BayesianMixture(RowMixture):
         ``concentration`` (1), pseudo-counts per column, half of them flat and half like the shares
         of all rows, or an array of them. "categorical": the same for each category, and
         ``categories``, those of each column as a list or of some as a dict, besides those in X.
-        For a list of emissions a list of dicts, None where the default will do.
+        For a list of emissions, a list of dicts, with None for the default.
         "published", for Gaussians: unit scale matrix, and the K-means centres of the start as means
         (where ``init`` gives the start, the mean of the data).
     init : {"seeded", "k-means"}, array, or fitted model, default="seeded"

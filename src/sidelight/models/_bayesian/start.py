@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 SAMPLE = 20_000
 # The number of clusters is looked for in fewer: a graph costs more than K-means.
 FEW = 4_000
-# Components where nothing is said: roomy, as the data have to find the number alone.
+# Components without statements: a high limit, since only the data can find the number.
 ROOM = 10
 # Numbers of clusters that pairs may ask for, as multiples of what the data alone suggest, and the
 # starts of the k-means that is asked about each.
@@ -121,7 +121,7 @@ def number_kept(X: Any, side: SideInformation, lowest: int, seed: int) -> int:
             n_clusters, side_weight=0.0, n_init=_WITNESSES, random_state=seed
         )
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about a number, and nobody's concern
+            warnings.simplefilter("ignore")  # about the inner model's number of clusters
             labels = np.asarray(kmeans.fit(X).labels_)
         return np.asarray(labels[pairs.i] == labels[pairs.j])
 
@@ -204,7 +204,7 @@ def from_centers(centers: Floats, emission: Emission, n_components: int) -> Star
 
 
 def from_labels(labels: Any, rows: Blocks, n_components: int) -> Start:
-    """A partition; rows of which it says nothing belong to all components alike."""
+    """A partition; rows that it leaves out belong equally to all components."""
     given = given_labels(labels, rows.n_samples, n_components, limit="n_components")
 
     def scores(block: Block, here: NDArray[Any]) -> Floats:

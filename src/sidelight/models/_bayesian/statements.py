@@ -36,7 +36,7 @@ class Strength(NamedTuple):
 
 
 class Couplings(NamedTuple):
-    """The rows with neighbours (ascending), and what is said about them as the kernels take it."""
+    """The rows with neighbours (ascending), and their statements as the kernels take them."""
 
     rows: Ints
     said: tuple[NDArray[Any], ...]
@@ -262,7 +262,7 @@ class _Labels(NamedTuple):
         return np.union1d(self.row[felt], self.negative_row[negative])
 
     def all_rows(self) -> Ints:
-        """Rows of which anything is said."""
+        """The annotated rows."""
         return np.union1d(self.row, self.negative_row)
 
     def of_rows(self, rows: Ints) -> tuple[NDArray[Any], ...]:
@@ -324,7 +324,7 @@ class _Graph(NamedTuple):
 
 
 def _pair_graph(said: Statements, must: Floats, cannot: Floats) -> _Graph:
-    # A row always is with itself, whatever is said: such a pair changes nothing.
+    # A row is always together with itself: such a pair changes nothing.
     is_pair = said.is_pair & (said.i != said.j)
     attract = np.where(said.sign > 0, must, 0.0)
     repel = np.where(said.sign < 0, cannot, 0.0)

@@ -332,7 +332,7 @@ class Problem(NamedTuple):
         """Random positive factors: F in the unit of labels, and U as large as then fits X best.
 
         A smaller F would grow to fit X before the labels have spread, and its columns would be
-        parts of X that are no classes.
+        parts of X that are not classes.
         """
         F = start_of(given, (self.graph.shape[0], n_clusters), rng)
         Z = rng.uniform(0.01, 1.0, size=(n_clusters, n_clusters))

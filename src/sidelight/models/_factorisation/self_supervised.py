@@ -293,7 +293,7 @@ class Problem(NamedTuple):
     members: sparse.csr_array  # of the groups
     together: sparse.csr_array  # between groups, zero or more
     apart: sparse.csr_array
-    own: Floats  # what `together` has on the diagonal, which is no pair
+    own: Floats  # the diagonal of `together`, which is not a pair
     ties: Floats  # the sum of what a row is tied by
     side_weight: float
     cannot_weight: float

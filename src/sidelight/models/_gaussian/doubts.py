@@ -22,7 +22,7 @@ def doubts(
     accuracy: dict[Any, float],
     chance: dict[Any, float],
 ) -> list[str]:
-    """Sentences on annotators whose accuracy is no judgement of them; most often none.
+    """Sentences about annotators whose estimated accuracy says little about them; often none.
 
     Parameters
     ----------

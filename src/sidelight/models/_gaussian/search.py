@@ -291,7 +291,7 @@ class Search:
         return self._count(self.cluster_of)
 
     def _count(self, cluster_of: Ints) -> float:
-        """What people said, counted anew: the objective."""
+        """The objective, with statements counted from the labels."""
         said = self.problem.annotations.said
         return kernels.take_statements(said, cluster_of, self.model, self.state, self.layers)
 

@@ -25,7 +25,7 @@ BETA = (2.0, 1.0)
 CHANCE_OF_A_PAIR = 0.5
 # An accuracy of 1 would make one mistake impossible, and the likelihood of all the rest worthless.
 SUREST = 1e-6
-# Longer chunklets and chains are no moves worth trying, only expensive ones.
+# Moves of longer chunklets and chains are expensive and seldom accepted.
 LONGEST_CHAIN = 256
 # Tables of what tallies and edges are worth, in entries per statement: weights of whole numbers
 # beyond that are looked up nowhere.
@@ -127,7 +127,7 @@ class Annotations(NamedTuple):
         return np.where(self.given, np.exp(self.log_p[:, 0]), estimated)
 
     def beliefs(self, tally: Floats) -> list[Floats]:
-        """Accuracies by which classes may be matched: as estimated, all alike, one annotator's.
+        """Accuracies by which classes may be matched: as estimated, all equal, or one annotator's.
 
         The others are then as good as guessing. Of many annotators those with the most labels.
         """

@@ -181,7 +181,7 @@ def penalised_eigenvectors(
     S, size = normalized_adjacency(graph), _signed_degrees(relation)
     root = np.divide(1.0, np.sqrt(size), out=np.zeros(n), where=size > 0)
     members = sparse.csr_array(sparse.diags_array(root) @ relation.members)
-    # The diagonal of R is no pair of rows, and a row without a statement pays nothing.
+    # The diagonal of R is not a pair of rows, and a row without a statement has no cost.
     own = root**2 * _diagonal(relation)
     stated = (size > 0).astype(np.float64)
     has_edges = (np.asarray(graph.sum(axis=1)).ravel() > 0).astype(np.float64)

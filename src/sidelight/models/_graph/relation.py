@@ -9,7 +9,7 @@ known to us, so the rule for the weights a_e is ours, and so is the name: this i
 published tables, and far above it with pairs.
 
 Here: sources are annotators, a_e is `source_weights`, R^e is `Relation` of what one of them said;
-min(W) is 0, since rows that are no neighbours have no similarity.
+min(W) is 0, since rows that are not neighbours have no similarity.
 """
 
 from typing import Any, ClassVar

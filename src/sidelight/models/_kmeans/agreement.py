@@ -43,7 +43,7 @@ class Agreement(Impurity):
         return squared
 
     def squared_steps(self, before: Theta, after: Theta) -> Floats:
-        """Prices that are no squared distances move by as much as they change."""
+        """Prices that are not squared distances move by as much as they change."""
         if self.utility == "category":
             return super().squared_steps(before, after)
         change = np.abs(self.prices(after) - self.prices(before))

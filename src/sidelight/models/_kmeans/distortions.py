@@ -132,7 +132,7 @@ class Cosine(SquaredEuclidean):
         return sums / counts[:, None]
 
     def pairs(self, X: Floats, Y: Floats, columns: Floats) -> Floats:
-        """One column holds all: the cosine is no sum over columns."""
+        """One column holds all: the cosine is not a sum over columns."""
         one, two = self._directions(X, columns), self._directions(Y, columns)
         return np.maximum(1.0 - (one * two).sum(axis=1), 0.0)[:, None]
 

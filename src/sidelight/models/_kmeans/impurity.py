@@ -49,7 +49,7 @@ class Impurity(Penalty):
         return number, self.said.over_vocabulary(number) + mass[self.said.n_columns :].T
 
     def update(self, tally: Tally, theta: Theta) -> Theta:
-        """Means of the rows, and means of what is said about them."""
+        """Means of the rows, and means of their statements."""
         number, total, *_ = tally.side
         profiles = np.zeros_like(number)
         said = total > (0.0 if self.recounts else nothing(total))
@@ -75,7 +75,7 @@ class Impurity(Penalty):
         return self.side_weight * side
 
     def alone(self, problem: Problem, theta: Theta, row: int, k: int) -> float:
-        """Nothing: the profile of a cluster of one row is what is said about that row."""
+        """Nothing: the profile of a cluster of one row is the statement about that row."""
         return 0.0
 
     def sweep(

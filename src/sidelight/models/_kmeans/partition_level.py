@@ -12,7 +12,7 @@ lambda       side_weight, in the unit of the data's mean squared deviation unles
 
 Departures from the paper, each settled by measurement or because the paper is silent:
 - A cluster without a labelled row (0/0 in Eq. 3) has the zero vector as g_k. Any vector keeps J
-  from rising; a side *distance* of zero is no vector, and the loop then cycles.
+  from rising; a side *distance* of zero does not come from a vector, and the loop then cycles.
 - An empty cluster starts again at the row with the largest cost.
 - One start per labelled class and k-means++ for the rest, best of n_init: "K random instances",
   once, does not reach the paper's own figures.

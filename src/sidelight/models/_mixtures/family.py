@@ -396,7 +396,7 @@ def first_clusters(rows: Blocks, plan: Plan, candidate: Candidate) -> tuple[Any,
 
 
 def from_labels(column: Any, n_clusters: int) -> Start:
-    """A partition; rows of which it says nothing (-1) belong to all components alike."""
+    """A partition; rows that it leaves out (-1) belong equally to all components."""
 
     def scores(block: Block, here: NDArray[Any]) -> Floats:
         known = np.flatnonzero(here >= 0)
