@@ -576,7 +576,7 @@ def _read_plain(path: Path, format: str, kind: str | None) -> Source:
             rows = list(csv.reader(data, skipinitialspace=True))
         except csv.Error as error:
             raise SideInformationError(
-                f"{path}: {error}; is there a quote that is never closed?"
+                f"{path}: {error}; is there a quote that opens only?"
             ) from None
     else:
         rows = list(map(str.split, data))

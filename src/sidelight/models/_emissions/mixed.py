@@ -48,7 +48,7 @@ class Mixed(Emission):
         if not isinstance(prior, list) or len(prior) != len(kinds) or "published" in prior:
             raise DataError(
                 f"prior is {prior!r}; for a list of {len(kinds)} emissions give a list of "
-                f"{len(kinds)} dicts, None for the default."
+                f"{len(kinds)} dicts, None where the default will do."
             )
         parts = []
         for (kind, columns), given in zip(kinds, prior, strict=True):

@@ -211,7 +211,7 @@ class StructuralEntropyTree(EntropyGraphModel):
     ClusterTree(10 rows, 5 nodes above them, height 3)
     """
 
-    weight_unit = "multiples of log2 n bits, the cost of naming one of n rows"
+    weight_unit = "log2 n bits, what it takes to name a row"
     scales = "Time and memory grow with the edges of the neighbour graph and with the statements."
     _published: ClassVar[dict[str, Any]] = {
         "height": 2,

@@ -127,10 +127,10 @@ class HGMeans(CenterModel):
 
     accepts = ("label",)
     refuses: ClassVar[dict[str, str]] = {
-        kind: "It only minimises the sum of squares, and labels only name its clusters. "
+        kind: "It minimises the sum of squares alone, and labels only name its clusters. "
         for kind in ("must", "cannot", "not_label")
     }
-    weight_unit = "none: labels only name clusters"
+    weight_unit = "none: labels are only the start"
     repetition = "ignored"
     contradictions = "tolerated"
     scales = "As k-means, hundreds of times: once for each member of the population."

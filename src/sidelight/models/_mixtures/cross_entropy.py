@@ -161,7 +161,7 @@ class CrossEntropyClustering(GaussianClusters):
     }
     finds_k = True
     on_dask = False
-    weight_unit = "nats per row, for each nat of class entropy in its cluster"
+    weight_unit = "nats per row of a cluster that mixes classes"
     scales = "A sweep takes n K d², on one core; above 100,000 rows starts are tried on 20,000."
     repetition = "adds"
     contradictions = "tolerated"

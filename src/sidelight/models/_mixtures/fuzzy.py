@@ -141,7 +141,7 @@ class PartialLabelFuzzyCMeans(ProbableRowModel):
     refuses: ClassVar[dict[str, str]] = {
         kind: "It knows classes, not pairs. " for kind in ("must", "cannot")
     }
-    weight_unit = "multiples of the row's own cost"
+    weight_unit = "costs of a row: 1 weighs as its own"
     takes_sparse = True
     scales = "An iteration takes n d K."
     repetition = "adds"

@@ -150,7 +150,7 @@ class ConstrainedMeanShift(SideClusterer):
 
     accepts = ("must", "cannot", "label", "not_label")
     finds_k = True
-    weight_unit = "exponents of the factor that keeps modes apart"
+    weight_unit = "powers of a factor that keeps modes apart"
     scales = (
         "A step takes n² times the pairs; above 5,000 rows, or many pairs, centres represent rows."
     )
