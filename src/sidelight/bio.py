@@ -41,11 +41,10 @@ def cluster(
     ----------
     adata : AnnData
         The cells. Changed in place: ``obs[key_added]`` is a categorical column with the names of
-        the clusters, ``uns[key_added]`` says how they came about, and ``lost_classes`` in it which
-        known cell types have no cluster, if any.
+        the clusters, ``uns[key_added]`` records how they were made; its ``lost_classes`` lists
+        known cell types without a cluster, if any.
     model : model or str, default="DiscriminativeClustering"
-        What clusters: a model of `sidelight.models`, which is fitted, or its name for one with
-        default parameters and the seed 0.
+        A model of `sidelight.models`, or its name for one with default parameters and the seed 0.
     labels_key : str, optional
         Column of ``obs`` with the cell types that are known, missing elsewhere. Clusters keep
         these names.
@@ -55,10 +54,10 @@ def cluster(
     use_rep : str, default="X_pca"
         The key of ``obsm`` to cluster by, or "X" for ``adata.X``.
     neighbors_key : str, optional
-        Cluster the neighbour graph that is there already instead of ``use_rep``: the key that
-        ``scanpy.pp.neighbors`` has left in ``uns``, usually "neighbors", or a key of ``obsp``. The
-        model has to be one that takes similarities, such as `StructuralEntropyClustering` or
-        `MarkovAggregation`, and is told that it gets them.
+        Cluster an existing neighbour graph instead of ``use_rep``: the key that
+        ``scanpy.pp.neighbors`` wrote to ``uns``, usually "neighbors", or a key of ``obsp``. The
+        model must take similarities, such as `StructuralEntropyClustering` or `MarkovAggregation`;
+        its parameters are set accordingly.
     unlabeled_category : value, optional
         A value of ``obs[labels_key]`` that also means that the cell type is unknown.
     key_added : str, default="sidelight"

@@ -306,10 +306,10 @@ class ClusterResult:
         X : array or sparse matrix of shape (n_samples, n_features)
             The data, scaled as for the fit.
         method : {"pca", "tsne", "umap"}
-            How rows come into the plane: see `sidelight.report.project`.
+            The projection to the plane: see `sidelight.report.project`.
         statements : bool
-            Whether to draw what people said: must-links as solid lines, cannot-links as dashed
-            ones, rings for labels, and in red and thicker what the partition breaks.
+            Whether to draw the statements: must-links as solid lines, cannot-links as dashed lines,
+            labels as rings, and broken statements in red and thicker.
         ax : matplotlib axes, optional
             Where to draw; a new figure by default (``ax.figure.savefig(...)`` writes it).
 

@@ -243,7 +243,7 @@ def make_merged_gaussians(n_samples: int = 400, *, random_state: Any = None) -> 
 def make_two_views(n_samples: int = 400, *, random_state: Any = None) -> TwoViews:
     """Four Gaussians in a square, which two clusters can cut in two ways (SS-DPGMM, Section 3.2).
 
-    Which cut is meant only side information can tell: draw it from one of the two views with
+    Only side information tells which cut is meant: draw it from one of the two views with
     `sidelight.side.sample_labels`.
 
     Parameters

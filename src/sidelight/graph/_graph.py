@@ -38,22 +38,22 @@ def neighbor_graph(
         The data, or with ``affinity="precomputed"`` the graph itself, of shape (n_samples,
         n_samples): see `check_graph`; nothing else then matters.
     n_neighbors : int
-        How many neighbours each row names.
+        The number of neighbours of each row.
     affinity : {"gaussian", "local", "cosine", "precomputed"}, default="gaussian"
         exp(−d²/bandwidth²) of the Euclidean distance d; exp(−d²/(s_i s_j)) with a scale for each
         row, `local_scales`, its distance to the 7th neighbour; or the cosine. Neighbours whose
         cosine is negative or zero are not joined.
     bandwidth : float or "auto", default="auto"
-        Of the Gaussian; "auto" is the median distance of joined rows.
+        The width of the Gaussian; "auto" is the median distance of joined rows.
     rule : {"union", "mutual"}, default="union"
-        Whether two rows are joined if one of them names the other, or if both do.
+        "union": two rows are joined if one is a neighbour of the other. "mutual": only if both are.
     ties, method, random_state, progress
         As in `nearest_neighbors`.
 
     Returns
     -------
     csr_array of shape (n_samples, n_samples)
-        Symmetric, weights above zero, no diagonal, sorted indices. Rows may stay alone.
+        Symmetric, weights above zero, no diagonal, sorted indices. Rows may have no neighbours.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def join_neighbors(neighbors: Neighbors, rule: Rule = "union") -> sparse.csr_arr
     neighbors : Neighbors
         From `nearest_neighbors`.
     rule : {"union", "mutual"}, default="union"
-        Whether two rows are joined if one of them names the other, or if both do.
+        "union": two rows are joined if one is a neighbour of the other. "mutual": only if both are.
 
     Returns
     -------
@@ -225,8 +225,7 @@ def local_weights(distances: Floats, scales: Floats, other_scales: Floats) -> Fl
     distances : array
         Distances of pairs, zero or more.
     scales, other_scales : array
-        The scales of the two rows of each pair, above zero; the order of the two is the same to
-        the last bit.
+        The scales of the two rows of each pair, above zero; exchanging the two gives the same bits.
 
     Returns
     -------

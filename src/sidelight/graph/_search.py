@@ -66,19 +66,19 @@ def nearest_neighbors(
     X : array or CSR matrix of shape (n_samples, n_features)
         The data, finite.
     n_neighbors : int
-        How many for each row; all other rows where there are fewer.
+        The number of neighbours of each row; all other rows if there are fewer.
     metric : {"euclidean", "cosine"}, default="euclidean"
         The cosine distance is 1 − cos. A row of zeros has no direction, and no neighbours.
     ties : {"lowest", "keep"}, default="lowest"
-        Of several rows at the same distance the ones with the lowest numbers are taken, or all of
-        them (also those at the same distance but for rounding), which may be more than
+        "lowest": among rows at the same distance, those with the lowest numbers are taken. "keep":
+        all of them (including distances that differ only by rounding), which may be more than
         ``n_neighbors``; the search is then always exact.
     method : {"auto", "exact", "ivf"}, default="auto"
         Exact search (by scikit-learn up to 15 features and for sparse data, by matrix products
         otherwise), or inverted lists around faiss' centres with a recall of 97 % or more on a
         sample. "auto" is exact up to 20,000 rows, up to 4 features, and for sparse data, for which
         time then grows with the square of the rows: a projection to few columns first
-        (TruncatedSVD) is faster, and changes the distances, which is for you to decide.
+        (TruncatedSVD) is faster, but changes the distances.
     random_state : int, default=0
         Seed of the inverted lists.
     progress : callable, optional
@@ -126,7 +126,7 @@ def query_neighbors(
     Parameters
     ----------
     X_new : array or CSR matrix of shape (n_queries, n_features)
-        The rows whose neighbours are wanted; one that also stands in X finds it there.
+        The rows whose neighbours are wanted; a row that is also in X finds itself there.
     X : array or CSR matrix of shape (n_samples, n_features)
         The rows to find.
     n_neighbors, metric, method, random_state
@@ -200,7 +200,7 @@ def largest_distance(X: Any, *, metric: Metric = "euclidean", enough: float = np
     metric : {"euclidean", "cosine"}, default="euclidean"
         As in `nearest_neighbors`.
     enough : float, default=inf
-        The search may end with any two rows that are at least so far apart.
+        The search may end with any two rows that are at least this far apart.
 
     Returns
     -------

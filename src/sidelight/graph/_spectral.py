@@ -83,10 +83,10 @@ def leading_eigenvectors(graph: sparse.csr_array, n_vectors: int) -> Spectrum:
     Notes
     -----
     The eigenvalue 1 belongs to the components of the graph. Its vectors are known: the roots of the
-    degrees inside one component, zero elsewhere, the component with the most rows first. So
-    for a connected graph the first vector is the trivial one. The others are found in each
-    component apart, because Lanczos iterations from one vector see an eigenvalue that several
-    components share only once. They begin at a fixed vector; up to 500 rows an array is used. Rows
+    degrees inside one component, zero elsewhere, the component with the most rows first. So for a
+    connected graph the first vector is the trivial one. The others are found separately in each
+    component, because Lanczos iterations from one vector find an eigenvalue that several components
+    share only once. They start from a fixed vector; up to 500 rows a dense solver is used. Rows
     without neighbours belong to the eigenvalue 0, and are zero in all vectors of others.
 
     The result is the same for any number of threads.

@@ -36,8 +36,8 @@ def project(X: Any, *, method: str = "pca") -> NDArray[np.float64]:
         The data, scaled as for the clustering.
     method : {"pca", "tsne", "umap"}
         The first two principal components, each pointing to its larger side, or a map that keeps
-        neighbours together and says nothing about distances. Maps are made of at most 5,000 rows,
-        always the same ones; the others are NaN. "umap" needs the package umap-learn.
+        neighbours together but not distances. Maps are made of at most 5,000 rows, always the same
+        ones; the others are NaN. "umap" needs the package umap-learn.
 
     Returns
     -------
@@ -92,7 +92,7 @@ def check_pictures(method: str = "pca") -> None:
     Parameters
     ----------
     method : {"pca", "tsne", "umap"}
-        How rows come into the plane: see `project`.
+        The projection to the plane: see `project`.
 
     Examples
     --------
@@ -175,8 +175,8 @@ def plot_clusters(
 ) -> "Axes":
     """Draw rows in a plane, coloured by cluster, with the statements about them.
 
-    Must-links are solid lines, cannot-links dashed ones, rows with a label have a ring; what is
-    broken is red and thick.
+    Must-links are solid lines, cannot-links are dashed lines, and rows with a label have a ring.
+    Broken statements are red and thick.
 
     Parameters
     ----------

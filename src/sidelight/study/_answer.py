@@ -69,7 +69,7 @@ class Answer:
     notes : list of str
         How good the answer is, what was done and what to beware of, in sentences.
     held_out : HeldOut or None
-        What fits without a part of the statements say about these.
+        The quality by held-out statements; None if there are too few.
     truth : list or None
         The true classes, where there are any to compare with.
     stability : list of ndarray
@@ -288,7 +288,7 @@ class Answer:
         title : str, optional
             Its title; by default the name of the table.
         picture : {"pca", "tsne", "umap"} or None, default="pca"
-            How rows come into a plane; None for a page without pictures.
+            The projection of the rows to a plane; None for a page without pictures.
         command : str, optional
             The command that repeats the study.
         overwrite : bool

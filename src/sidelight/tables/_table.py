@@ -206,15 +206,14 @@ class Table:
     ) -> None:
         """Write the table with more columns, in its own row order, as .csv, .tsv or .parquet.
 
-        The cells of a text file are given back as they were (but see ``keep_formulas``), and so
-        are the types of Parquet. A
-        table that came from .h5ad may also be written as .h5ad: all that it held, and the further
-        columns in ``obs``.
+        The cells of a text file are written unchanged (but see ``keep_formulas``), and Parquet
+        keeps its types. A table from an .h5ad file may also be written as .h5ad: its whole content,
+        with the further columns in ``obs``.
 
         Parameters
         ----------
         path : str or path
-            Where to; nothing is left there unless all went well.
+            The file; it is written completely or not at all.
         more : dict
             The further columns, by name: lists of texts, numbers or None.
         overwrite : bool

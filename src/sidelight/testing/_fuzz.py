@@ -129,7 +129,7 @@ def fuzz(
     n : int, optional
         The number of cases; 100 if neither it nor ``seconds`` is given.
     seconds : float, optional
-        When to stop: no case begins later than that.
+        The time limit in seconds: no case begins later.
     first : int
         The number of the first case.
 
