@@ -10,7 +10,8 @@ from scipy.optimize import minimize
 
 from sidelight import PartialLabelFuzzyCMeans, SideInformation
 from sidelight.exceptions import SidelightError
-from sidelight.models._mixtures.fuzzy import wished
+from sidelight.metrics import adjusted_rand
+from sidelight.models._mixtures.fuzzy import fuzzifier_of, wished
 
 
 def data(seed=0, n=80):
@@ -98,6 +99,30 @@ def test_without_statements_memberships_are_those_of_fuzzy_c_means():
     centers = (u**2).T @ X / (u**2).sum(axis=0)[:, None]
     assert_allclose(model.cluster_centers_, centers, rtol=1e-4)
     assert_array_equal(model.labels_, model.predict(X))
+
+
+def test_the_fuzzifier_falls_with_the_columns():
+    # Values of the published formula, and 2 where it is above.
+    assert_allclose(
+        [fuzzifier_of(n, d) for n, d in ((150, 4), (178, 13), (800, 50))],
+        [2.0, 1.3137, 1.0669],
+        atol=5e-4,
+    )
+    X, _ = data()
+    model = PartialLabelFuzzyCMeans(3, random_state=0).fit(X)
+    assert model.fuzzifier_ == fuzzifier_of(*X.shape)
+    assert PartialLabelFuzzyCMeans.as_published(n_clusters=3).fit(X).fuzzifier_ == 2.0
+
+
+def test_with_many_columns_centres_do_not_meet_in_the_middle():
+    rng = np.random.default_rng(0)
+    truth = np.repeat(np.arange(4), 50)
+    X = rng.normal(size=(200, 60))
+    X[np.arange(200), truth] += 6.0
+    found = PartialLabelFuzzyCMeans(4, random_state=0).fit(X)
+    assert adjusted_rand(truth, found.labels_) > 0.9
+    middle = PartialLabelFuzzyCMeans(4, fuzzifier=2.0, random_state=0).fit(X).cluster_centers_
+    assert np.ptp(middle, axis=0).max() < 0.1
 
 
 def test_sparse_rows_give_what_dense_rows_give():

@@ -15,6 +15,9 @@ and to all other a_k, "not c" adds it to a_c. Departures from the paper:
   more, and nothing else.
 - Centres are means with the weights a u^m + b (1 - u)^m, which minimise J. With u^m alone, as often
   printed, J rises.
+- By default m is that of V. Schwämmle and O. Jensen, "A simple and fast method to determine the
+  parameters for fuzzy c-means cluster analysis", Bioinformatics 26, 2010, and 2 at the most. With
+  2 and many columns all memberships are alike, and all centres in the middle.
 - Any fuzzifier above 1: with one label t = u_s has t / (1 - t) = ((A + b_s d_s) / (a_s d_s))^(1 /
   (m - 1)), where A is what the others cost at best; the paper has m = 2.
 """
@@ -63,9 +66,9 @@ class PartialLabelFuzzyCMeans(ProbableRowModel):
     ----------
     n_clusters : int, optional
         The number of clusters: at least the number of labelled classes, which is the default.
-    fuzzifier : float, default=2.0
+    fuzzifier : float or "auto", default="auto"
         The exponent m, above 1. Near 1, memberships are nearly 0 or 1; with a large m they are
-        nearly equal.
+        nearly equal. "auto" is 2 for few columns and less for more: see Notes.
     side_weight : float, optional
         The weight of a statement relative to its row's own cost; by default the number of rows
         divided by the number of annotated rows, so that both terms count equally in total.
@@ -97,6 +100,8 @@ class PartialLabelFuzzyCMeans(ProbableRowModel):
         The number of clusters found.
     cluster_centers_ : ndarray of shape (n_clusters_, n_features)
         Centres of the clusters.
+    fuzzifier_ : float
+        The exponent that was used.
     side_weight_ : float
         The weight that was used.
     objective_ : float
@@ -119,10 +124,18 @@ class PartialLabelFuzzyCMeans(ProbableRowModel):
     m = 2 and one label, u_ik = [1 / sum_l (d_ik / d_il) + alpha f_ik] / (1 + alpha). Columns are
     not scaled. Without statements this is fuzzy c-means.
 
+    The more columns, the less distances differ, and the sooner fuzzy centres all lie in the middle.
+    ``fuzzifier="auto"`` is the least of 2 and m = 1 + (1418 / n + 22.05) / d² + (12.33 / n + 0.243)
+    d^(−0.0406 log n − 0.1134) for n rows and d columns: the lowest m at which structureless data of
+    that size have no clusters, found by Schwämmle and Jensen.
+
     References
     ----------
     W. Pedrycz and J. Waletzky. Fuzzy clustering with partial supervision. IEEE Transactions on
     Systems, Man and Cybernetics B 27, 1997, 787-795.
+
+    V. Schwämmle and O. N. Jensen. A simple and fast method to determine the parameters for fuzzy
+    c-means cluster analysis. Bioinformatics 26, 2010, 2841-2848.
 
     Examples
     --------
@@ -150,7 +163,7 @@ class PartialLabelFuzzyCMeans(ProbableRowModel):
     _published: ClassVar[dict[str, Any]] = {"fuzzifier": 2.0, "init": "k-means++"}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
-        "fuzzifier": [Interval(Real, 1, 100, closed="neither")],
+        "fuzzifier": [Interval(Real, 1, 100, closed="neither"), StrOptions({"auto"})],
         "side_weight": [Interval(Real, 0, None, closed="left"), None],
         "init": [
             StrOptions({"seeded", "k-means++"}),
@@ -168,7 +181,7 @@ class PartialLabelFuzzyCMeans(ProbableRowModel):
         self,
         n_clusters: int | None = None,
         *,
-        fuzzifier: float = 2.0,
+        fuzzifier: float | str = "auto",
         side_weight: float | None = None,
         init: Any = "seeded",
         n_init: int | str = "auto",
@@ -216,7 +229,12 @@ class PartialLabelFuzzyCMeans(ProbableRowModel):
             shift = mean if not is_sparse or mean @ mean > 1e4 * deviation else np.zeros_like(mean)
             # Squared distances below this are rounding, and so would be J where rows are centres.
             least = max(1e-14 * deviation, 1e-28 * float(mean @ mean), 1e-290)
-            problem = Problem(rows, said, shift, float(self.fuzzifier), least)
+            self.fuzzifier_ = (
+                fuzzifier_of(rows.n_samples, len(mean))
+                if self.fuzzifier == "auto"
+                else float(self.fuzzifier)
+            )
+            problem = Problem(rows, said, shift, self.fuzzifier_, least)
             seeds = label_rows(side)
             init, least_gain = self._init_for(rows), self.tol * (deviation or 1.0)
             plan = Plan(init, n_clusters, seeds, self.max_iter, least_gain)
@@ -256,6 +274,13 @@ class PartialLabelFuzzyCMeans(ProbableRowModel):
     def _predict_proba(self, rows: Blocks) -> Floats:
         shares = self._shares(rows)
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+
+def fuzzifier_of(n_samples: int, n_features: int) -> float:
+    """The exponent for data of this size: Schwämmle and Jensen's, and 2 at the most."""
+    n, d = float(n_samples), float(n_features)
+    power = -0.0406 * np.log(n) - 0.1134
+    return float(min(2.0, 1.0 + (1418.0 / n + 22.05) / d**2 + (12.33 / n + 0.243) * d**power))
 
 
 class Problem(NamedTuple):
