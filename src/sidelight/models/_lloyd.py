@@ -124,8 +124,8 @@ class Penalty:
     entries: Entries = Entries.none()
     n_prices: int = 0
     held: Ints = _NO_ROWS
-    # Whether the tables of a tally are counted anew before every update: a weight of 1e15 that
-    # comes and goes takes the digits of small ones along.
+    # Whether the tables of a tally are recounted before every update: adding and subtracting a
+    # weight of 1e15 destroys the digits of small ones.
     recounts: bool = False
     # Whether `sweep` takes the centres as they are, and so has to see the last ones.
     sweeps_at_centers: bool = False

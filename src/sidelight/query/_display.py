@@ -15,9 +15,10 @@ SMALL = 0.02  # share of the rows below which a cluster is not shown as one
 _ROUNDS = 10
 _HEIGHTS = (0.5, 0.6, 0.7, 0.8, 0.9)
 _MOST_CLUSTERS = 30
-# The say of the chains from before the first answer in what is shown. Below a half: chains that
-# agree outvote them. It keeps a few answers from tearing apart what the data suggest: yeast fell
-# from .22 to .07 at 25 answers without it, and six other tables gained .001 in the mean.
+# The weight in the shown partition of the chains from before the first answer. Below a half, so
+# that chains that agree outvote them. It keeps a few answers from tearing apart what the data
+# suggest: yeast fell from .22 to .07 at 25 answers without it, and six other tables gained .001 in
+# the mean.
 _FIRST_SAY = 0.4
 
 
@@ -48,10 +49,10 @@ def consensus(committee: Committee, P: NDArray[np.float64]) -> Ints:
 def show(committee: Committee, first: Committee | None = None) -> Shown:
     """The partition with the largest expected ARI among the consensus and cuts of a linkage.
 
-    Items of clusters below 2 % of the rows are marked as undecided. They join the cluster that
-    they share most with if that too is expected to be better, and stay apart otherwise. ``first``:
-    the committee before the first answer, whose consensus is a candidate and whose chains have a
-    say.
+    Items of clusters below 2 % of the rows are marked as undecided. They join the cluster that they
+    share most with if that too is expected to be better, and stay apart otherwise. ``first``: the
+    committee before the first answer, whose consensus is a candidate and whose chains have a
+    weight.
     """
     P = shares(committee)
     real = np.flatnonzero(~committee.items.is_anchor)

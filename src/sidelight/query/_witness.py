@@ -20,7 +20,7 @@ _RATES = np.linspace(0.025, 0.975, 20)
 _LOW, _HIGH = np.meshgrid(_RATES, _RATES, indexing="ij")
 # Chosen on iris, ecoli, digits, segmentation, vertebral and thyroid: after 50 to 100 answers those
 # who guess had an estimated accuracy below .88, or less than 1 nat of evidence.
-FIRST_JUDGED = 40  # pairs; before, everybody is believed who does not say the opposite
+FIRST_JUDGED = 40  # pairs; before, every annotator counts who does not say the opposite
 PROOF = 3.0  # nats of evidence that an annotator knows something
 CLUE, GOOD = 1.0, 0.88  # so much is enough if the estimated accuracy is so good
 # Where neighbours say little about the classes, many answers that agree with each other are enough.

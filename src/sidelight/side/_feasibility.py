@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sidelight.side._information import SideInformation
 
 # How many groups a clique may grow from. Each try costs the neighbourhood of one group; a clique
-# that so many tries among the best connected groups do not show is left as "unknown".
+# that this number of tries among the best connected groups does not find is left as "unknown".
 _CLIQUE_TRIES = 1000
 # So few groups are coloured one by one sooner than by arrays.
 _FEW_GROUPS = 16

@@ -148,7 +148,7 @@ def check_order_and_repetition(estimator: Any) -> None:
     wrong = _wrong(estimator, truth)
     if wrong.n_statements == 0 or estimator.contradictions == "raises":
         return
-    # A statement that the data speak against has a price, which shows whether it is paid twice.
+    # A statement that contradicts the data has a cost, which shows whether it counts twice.
     once = _fit(estimator, X, side + wrong).objective_
     twice = _fit(estimator, X, side + wrong + wrong).objective_
     if estimator.repetition == "ignored":

@@ -21,8 +21,8 @@ from sidelight.side import LABEL, SideInformation
 
 Floats = NDArray[np.float64]
 
-# K-means only has to say where to begin; more rows than this do not move its centres by anything
-# that the first iteration of the mixture would notice.
+# K-means only gives the start; with more rows than this its centres hardly change, compared with
+# the first iteration of the mixture.
 SAMPLE = 20_000
 # The number of clusters is looked for in fewer: a graph costs more than K-means.
 FEW = 4_000

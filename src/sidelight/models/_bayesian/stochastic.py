@@ -43,13 +43,13 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 # Rows are read from a file or fetched from a cluster once per epoch, in stretches of BLOCK_ROWS;
-# batches are made of the stretches that are held at a time. As many as fit in POOL_BYTES if they
-# are dense, but some: in a sorted file a batch has rows from so many places.
+# batches are made of the stretches in memory. As many are held as fit into POOL_BYTES if they are
+# dense, but always some, so that a batch of a sorted file has rows from several places.
 POOL_BYTES = 2**27
 POOL = (4, 64)
 
-# A batch is made of runs of neighbouring rows, which are copied in one go: at most so long, and
-# so many at least, that rows which resemble their neighbours do not make batches unlike each other.
+# A batch is made of runs of neighbouring rows, each copied at once. Runs are short and many, so
+# that batches of a sorted file resemble each other.
 RUN_ROWS = 32
 RUNS = 256
 

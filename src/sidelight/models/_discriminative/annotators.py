@@ -28,9 +28,9 @@ _ROUNDS = 2
 _ITERATIONS = 20  # of h and eps in a round
 _PRIOR_WRONG, _PRIOR = 2.0, 20.0
 _LEAST, _MOST = 0.02, 0.9
-# Of few statements the prior pulls estimates towards .1: who is wrong in 40 % of cases is estimated
-# at .16 to .3. With a limit of .25, wrong must-links of such an annotator shrank the directions
-# that tell classes apart. Chosen on draw 0 of 14 tables, level or better on draw 1.
+# With few statements the prior pulls estimates towards .1: an annotator who is wrong in 40 % of
+# cases is estimated at .16 to .3. With a limit of .25, wrong must-links of such annotators shrank
+# the directions that separate classes. Chosen on draw 0 of 14 tables, level or better on draw 1.
 _TRUSTED = 0.15
 _CERTAIN = 1e-6  # stands for 0, whose logarithm is not a number
 

@@ -390,8 +390,8 @@ def _judged(
     chance = chance_of(side, column, place, P)
     error = run.rates.of(said, said.annotator, run.n_clusters)
     fitted = error_of(side, chance, error, run.n_clusters)
-    # Cross-fitted where there is such an estimate: of what it was fitted to, a committee is
-    # too sure.
+    # Cross-fitted where there is such an estimate: a committee is too sure about statements that it
+    # was fitted to.
     wrong = np.where(np.isnan(run.wrong), fitted, run.wrong)
     wrong = np.where(np.isnan(wrong), error, wrong)  # of some classes nothing else is known
     names = (*side.annotators, None)

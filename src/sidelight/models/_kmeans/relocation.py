@@ -26,7 +26,8 @@ Ints = NDArray[np.int64]
 # With more held rows it is left out: at a million rows, a fifth of them held, it took as long as
 # all the rest of the fit, and 40 MB.
 FEW_ROWS = 5_000
-# Centres follow the rows that move: rows are tried that would gain in clusters so much smaller.
+# Centres follow the rows that move: rows are tried that would gain
+# in a cluster this many times smaller.
 _MARGIN = 4.0
 
 

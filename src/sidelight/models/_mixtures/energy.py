@@ -20,11 +20,11 @@ Ints = NDArray[np.int64]
 _LIFT = 1e-12
 # From this number of rows on, sweeps are shortened; below, every sweep is over all rows.
 _MANY_ROWS = 2_000
-# Then moments are computed anew after moves of this share of the rows: late sweeps move a handful,
-# and the rounding of so few small changes does not show.
+# Then moments are recomputed after moves of this share of the rows: late sweeps move a handful,
+# whose rounding does not show.
 _STALE = 0.01
-# And after a sweep over all rows come up to three over those that another cluster would cost less
-# than two nats more: most moves are theirs, and they are few.
+# After a sweep over all rows, up to three sweeps visit only rows whose second best cluster costs
+# less than two nats more: these are few, and most moves are theirs.
 _NEAR, _SWEEPS_OF_NEAR = 2.0, 3
 
 

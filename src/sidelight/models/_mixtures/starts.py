@@ -15,8 +15,8 @@ from sidelight.models._mixtures.gaussian import Gaussians
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# K-means only has to say where to begin; the first iterations of EM move its centres further than
-# more rows than these would.
+# K-means only gives the start; the first iterations of EM move its centres further than more rows
+# would.
 SAMPLE = 20_000
 
 
