@@ -158,13 +158,14 @@ def test_the_end_is_a_local_optimum():
     assert_array_equal(after, model.labels_[first])
 
 
+@pytest.mark.parametrize("accuracy", [1.0, 0.6])  # with statements inside a star, or without
 @pytest.mark.parametrize("beta", [0.3, 0.5])
 @pytest.mark.parametrize("kind", ["dense", "sparse", "transition"])
 def test_without_propagation_a_sweep_moves_stars_as_their_definition_says(
-    only_neighbors, kind, beta
+    only_neighbors, kind, beta, accuracy
 ):
     X, y = blobs(8, spread=1.5)
-    pairs = sample_pairs(y, 30, random_state=1)
+    pairs = sample_pairs(y, 30, accuracy=accuracy, random_state=1)
     side = pairs + sample_labels(y, 6, random_state=1)
     if kind == "dense":
         chain = chains.dense_chain(X, 5, False)[0]
@@ -199,6 +200,16 @@ def test_must_links_hold_through_chains_unless_they_are_not_propagated():
     assert len(set(loose.labels_[[0, 20, 40]])) == 2
     assert loose.result_.violated.sum() == 1
     assert (np.diff(loose.history_) <= 0).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_without_propagation_contradictions_do_not_keep_stars_moving(seed):
+    X, y = blobs(20, spread=3.0)
+    side = sample_pairs(y, 60, accuracy=0.7, random_state=seed)
+    side = side + sample_labels(y, 15, accuracy=0.7, random_state=seed)
+    model = quick(chain="dense", propagate=False).fit(X, side=side)  # else a ConvergenceWarning
+    assert model.n_iter_ < 300  # at all prices and betas together; a run that goes on has 100 each
+    assert (np.diff(model.history_) <= 0).all()
 
 
 def test_labels_are_groups_with_and_without_propagation():

@@ -28,6 +28,10 @@ from sidelight._kernels.aggregate import (
 # as aggregate.Units.
 Stars = namedtuple("Stars", ["unit", "span", "rows"])
 
+# The chain, one of the two: the other is None, and numba leaves out what is done with None.
+Dense = namedtuple("Dense", ["J", "Jt", "logs"])
+Sparse = namedtuple("Sparse", ["J", "Jt"])
+
 
 @part
 def rename(u, own, best, said, state):
@@ -39,18 +43,27 @@ def rename(u, own, best, said, state):
 
 
 @part
-def star_weights(s, stars, said, state, work):
-    """The weight of the statements that the units of a star break in each cluster. work.cost: OUT.
+def star_weights(s, own, stars, said, state, work):
+    """The weight of the statements that a star in cluster own breaks in each. work.cost: OUT.
 
-    work.gain is used up.
+    Statements between its own units are broken wherever it goes, so they count nowhere: its units
+    are taken out of the partition meanwhile. work.gain is used up.
     """
     n_clusters = work.cost.shape[0]
     for k in range(n_clusters):
         work.cost[k] = 0.0
     for t in range(stars.span[s], stars.span[s + 1]):
+        u = stars.unit[t]
+        state.labels[u] = -1
+        for r in range(said.rival_span[u], said.rival_span[u + 1]):
+            state.rival_mass[said.rival[r], own] -= said.rival_weight[r]
+    for t in range(stars.span[s], stars.span[s + 1]):
         broken_weights(stars.unit[t], state.labels, said, state.rival_mass, work.gain)
         for k in range(n_clusters):
             work.cost[k] += work.gain[k]
+    for t in range(stars.span[s], stars.span[s + 1]):
+        state.labels[stars.unit[t]] = own
+        move_rivals(stars.unit[t], said, -1, own, state.rival_mass)
 
 
 @part
@@ -67,26 +80,56 @@ def is_last(s, own, stars, rules, state):
     return rules.keep_all and state.counts[own] == stars.span[s + 1] - stars.span[s]
 
 
-@bare
-def shift_dense(u, own, best, J, Jt, units, rules, state, work, logs):
-    """Move a unit or a star in Q, p, R and T; its flows are set. state, logs: OUT."""
-    first, last = units.span[u], units.span[u + 1]
-    shift_joint(u, own, best, units, state, work)
-    sum_rows(Jt, units.members, first, last, work.column)
+@part
+def changes(s, own, stars, rules, dense, sparse, state, work):
+    """C_beta with a star in each cluster, up to a constant. work.change: OUT."""
+    if dense is not None:
+        changes_dense(s, own, dense.Jt, stars.rows, rules, state, work, dense.logs)
+    if sparse is not None:
+        clear(changes_sparse(s, own, sparse.Jt, stars.rows, rules, state, work), work)
+
+
+@part
+def shift_dense(u, own, best, units, rules, dense, state, work):
+    """Move rows in R and T. state, dense.logs: OUT."""
+    first, last, logs = units.span[u], units.span[u + 1], dense.logs
+    sum_rows(dense.Jt, units.members, first, last, work.column)
     add_column(work.column, own, best, state.R)
     if rules.beta != 0.5:
         for k in (own, best):
             refresh_logs(state.R[:, k], logs.logs[:, k], logs.inverse[:, k], work.column)
     if not rules.reversible:
-        sum_rows(J, units.members, first, last, work.column)
+        sum_rows(dense.J, units.members, first, last, work.column)
         add_column(work.column, own, best, state.T)
 
 
+@part
+def shift_sparse(u, own, best, units, rules, sparse, state, work):
+    """The same for a chain in CSR form; work.column is zero before and after."""
+    n_touched = gather_rows(sparse.Jt, u, units, work.column, work.touched)
+    scatter_rows(n_touched, own, best, work, state.R)
+    clear(n_touched, work)
+    if not rules.reversible:
+        n_touched = gather_rows(sparse.J, u, units, work.column, work.touched)
+        scatter_rows(n_touched, own, best, work, state.T)
+        clear(n_touched, work)
+
+
+@part
+def shift(u, own, best, units, rules, dense, sparse, state, work):
+    """Move a unit or a star in Q, p, R and T; its flows are set. state, dense.logs: OUT."""
+    shift_joint(u, own, best, units, state, work)
+    if dense is not None:
+        shift_dense(u, own, best, units, rules, dense, state, work)
+    if sparse is not None:
+        shift_sparse(u, own, best, units, rules, sparse, state, work)
+
+
 @bare
-def sweep_dense(first, last, J, Jt, units, stars, said, rules, state, work, logs):
+def sweep(first, last, dense, sparse, units, stars, said, rules, state, work):
     """Bring stars first … last - 1 together, in order, and move each to its best cluster.
 
-    The number of stars of which some unit moved. state, logs: OUT.
+    The number of stars of which some unit moved. state, dense.logs: OUT.
     """
     n_moves = 0
     for s in range(first, last):
@@ -101,61 +144,15 @@ def sweep_dense(first, last, J, Jt, units, stars, said, rules, state, work, logs
                 blocked = True
                 continue
             set_flows(u, units, rules, state, work)
-            shift_dense(u, k, own, J, Jt, units, rules, state, work, logs)
+            shift(u, k, own, units, rules, dense, sparse, state, work)
             rename(u, k, own, said, state)
             moved = True
         if not blocked and not is_last(s, own, stars, rules, state):
-            changes_dense(s, own, Jt, stars.rows, rules, state, work, logs)
-            star_weights(s, stars, said, state, work)
+            changes(s, own, stars, rules, dense, sparse, state, work)
+            star_weights(s, own, stars, said, state, work)
             best = choose(work.cost, work.change, own, rules.hard, rules.penalty)
             if best != own:
-                shift_dense(s, own, best, J, Jt, stars.rows, rules, state, work, logs)
-                for t in range(stars.span[s], stars.span[s + 1]):
-                    rename(stars.unit[t], own, best, said, state)
-                moved = True
-        n_moves += moved
-    return n_moves
-
-
-@bare
-def shift_sparse(u, own, best, J, Jt, units, rules, state, work):
-    """`shift_dense` for a chain in CSR form; work.column is zero before and after."""
-    shift_joint(u, own, best, units, state, work)
-    n_touched = gather_rows(Jt, u, units, work.column, work.touched)
-    scatter_rows(n_touched, own, best, work, state.R)
-    clear(n_touched, work)
-    if not rules.reversible:
-        n_touched = gather_rows(J, u, units, work.column, work.touched)
-        scatter_rows(n_touched, own, best, work, state.T)
-        clear(n_touched, work)
-
-
-@bare
-def sweep_sparse(first, last, J, Jt, units, stars, said, rules, state, work):
-    """`sweep_dense` for a chain in CSR form."""
-    n_moves = 0
-    for s in range(first, last):
-        own = state.labels[s]
-        moved, blocked = False, False
-        for t in range(stars.span[s], stars.span[s + 1]):
-            u = stars.unit[t]
-            k = state.labels[u]
-            if k == own or blocked:
-                continue
-            if rules.keep_all and state.counts[k] == 1:
-                blocked = True
-                continue
-            set_flows(u, units, rules, state, work)
-            shift_sparse(u, k, own, J, Jt, units, rules, state, work)
-            rename(u, k, own, said, state)
-            moved = True
-        if not blocked and not is_last(s, own, stars, rules, state):
-            n_touched = changes_sparse(s, own, Jt, stars.rows, rules, state, work)
-            clear(n_touched, work)
-            star_weights(s, stars, said, state, work)
-            best = choose(work.cost, work.change, own, rules.hard, rules.penalty)
-            if best != own:
-                shift_sparse(s, own, best, J, Jt, stars.rows, rules, state, work)
+                shift(s, own, best, stars.rows, rules, dense, sparse, state, work)
                 for t in range(stars.span[s], stars.span[s + 1]):
                     rename(stars.unit[t], own, best, said, state)
                 moved = True

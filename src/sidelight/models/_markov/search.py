@@ -194,12 +194,15 @@ def run(
     for beta in betas:
         state = State.of(chain, units, labels, n_clusters)  # anew: rounding does not add up
         trace, n_moves = [], -1
+        seen = {state.labels.tobytes()} if stars is not None else set()
         while n_moves and len(trace) < max_iter and not stop:
             match(units, state)
-            before = state.labels.copy()
             n_moves = sweep(chain, units, state, moving, beta, keep_all, stars)
-            if stars is not None and np.array_equal(before, state.labels):
-                n_moves = 0  # stars that pull a unit to and fro, and a sweep that ends as it began
+            if stars is not None:
+                # Stars that share a unit pull it to and fro: a partition that comes again would
+                # come again for ever.
+                n_moves *= state.labels.tobytes() not in seen
+                seen.add(state.labels.tobytes())
             broken = state.broken(units)
             trace.append((broken, state.cost(chain, beta) + units.penalty * broken))
             n_iter += 1
@@ -265,15 +268,19 @@ def sweep(
     count_work("relocation tests", units.n_units * (len(state.p) - 1))
     rules = kernels.Rules(float(beta), chain.is_reversible, units.is_hard, units.penalty, keep_all)
     said, joint = units.said(*prices(units, state)), kernels.State(*state[:-1])
-    how: tuple[Any, ...] = (chain.J, chain.Jt, moving)
-    how += (() if stars is None else (stars,)) + (said, rules, joint)
-    how += (work_space(chain, len(state.p)),)
-    of: Any = kernels if stars is None else star_kernels
-    if chain.is_dense:
-        kernel, n_reached = of.sweep_dense, chain.n_states
-        how += (logs_of(state.R, needed=beta != 0.5),)
+    rest = (said, rules, joint, work_space(chain, len(state.p)))
+    logs = logs_of(state.R, needed=beta != 0.5) if chain.is_dense else None
+    kernel: Any
+    how: tuple[Any, ...]
+    if stars is not None:
+        dense = star_kernels.Dense(chain.J, chain.Jt, logs) if chain.is_dense else None
+        others = None if chain.is_dense else star_kernels.Sparse(chain.J, chain.Jt)
+        kernel, how = star_kernels.sweep, (dense, others, moving, stars, *rest)
+    elif chain.is_dense:
+        kernel, how = kernels.sweep_dense, (chain.J, chain.Jt, moving, *rest, logs)
     else:
-        kernel, n_reached = of.sweep_sparse, -(-len(chain.J.data) // chain.n_states)
+        kernel, how = kernels.sweep_sparse, (chain.J, chain.Jt, moving, *rest)
+    n_reached = chain.n_states if chain.is_dense else -(-len(chain.J.data) // chain.n_states)
     # In portions, between which Ctrl-C is heard.
     portion = max(1, _PORTION // (n_reached * len(state.p)))
     return sum(
