@@ -12,6 +12,7 @@ from sidelight import MarkovAggregation, SideInformation, _memory
 from sidelight.blocks import threads
 from sidelight.datasets import make_concentric_circles
 from sidelight.exceptions import DataError, LostClassWarning, SideInformationError
+from sidelight.models._markov import aggregation as aggregation
 from sidelight.models._markov import chain as chains
 from sidelight.models._markov import search as search
 from sidelight.models._markov import starts as starts
@@ -251,6 +252,54 @@ def test_below_one_half_labels_that_mean_nothing_are_not_taken():
     # They have the lowest cost there, so that random labels must not be among the starts.
     X, y = make_concentric_circles(random_state=3)
     assert adjusted_rand_score(y, quick(beta=0.0).fit(X).labels_) > 0.9
+
+
+@pytest.fixture
+def many_rows(monkeypatch, only_neighbors):
+    """Starts and the sparse chain as they are for many rows, from 100 on."""
+    monkeypatch.setattr(aggregation, "_DENSE_ROWS", 100)
+    monkeypatch.setattr(aggregation, "_FREE_ROWS", 1_000)
+
+
+def test_labels_of_all_clusters_are_one_of_the_starts_of_many_rows(many_rows):
+    """Each class has two blobs, and two blobs that are near each other are of two classes."""
+    rng = np.random.default_rng(0)
+    blob = np.arange(400) % 4
+    X = np.array([[0, 0], [4, 0], [20, 0], [24, 0]])[blob] + rng.normal(size=(400, 2))
+    y = np.array([0, 1, 0, 1])[blob]
+    side = sample_labels(y, 40, random_state=0)
+    free = quick(2, init="repaired").fit(X, side=side)
+    grown = quick(2, n_init="auto").fit(X, side=side)
+    assert grown.objective_ <= free.objective_ + 1e-12
+    assert adjusted_rand_score(y, grown.labels_) > 0.9
+
+
+def test_seeds_are_the_labels_of_one_vocabulary_that_names_all_clusters():
+    side = SideInformation.from_labels([0, -1, 1, 1])
+    assert_array_equal(aggregation.seeds(side, 2), [0, -1, 1, 1])
+    assert aggregation.seeds(side, 3) is None
+    assert aggregation.seeds(SideInformation.from_pairs(must=[(0, 1)], n_samples=4), 2) is None
+    other = SideInformation.from_labels([0, -1, -1, -1], vocabulary="x")
+    assert aggregation.seeds(SideInformation.from_labels([-1, -1, 1, -1]) + other, 2) is None
+
+
+def test_of_many_rows_the_best_of_several_free_solutions_is_bound(many_rows):
+    X, y = blobs(100, spread=3.0)
+    side = sample_pairs(y, 30, random_state=0)
+    chain, _ = chains.sparse_chain(X, 20, False, 0)
+    soft = statements.soft_units(side, 1 / len(y))
+    problem = aggregation.Problem(chain, soft, 3, 0.5, 0.1, 100, True, soft)
+    state = search.State.of(chain, soft, y.copy(), 3)
+    assert state.broken(soft) == 0
+    assert problem.judge(y) == pytest.approx(state.cost(chain, 0.5), abs=1e-12)
+    wrong = np.where(np.arange(len(y)) < 50, 1, y)
+    broken = int(side.violated(wrong).sum())
+    assert broken > 0
+    cost = search.State.of(chain, statements.no_statements(len(y)), wrong, 3).cost(chain, 0.5)
+    assert problem.judge(wrong) == pytest.approx(cost + broken / len(y), abs=1e-12)
+    several = quick(n_init="auto").fit(X, side=side)
+    assert not several.result_.violated.any()
+    assert several.objective_ <= quick(init="repaired").fit(X, side=side).objective_ + 1e-3
 
 
 def test_repaired_starts_beat_colours_where_cannot_links_are_few():

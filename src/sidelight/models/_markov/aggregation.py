@@ -58,13 +58,20 @@ from sidelight.models._markov.search import Run, State, betas_down_to, order_of,
 from sidelight.models._markov.statements import Units, hard_units, no_statements, soft_units
 from sidelight.models._metric import METRIC
 from sidelight.models._naming import name_clusters, number_of_clusters
-from sidelight.side import SideInformation
+from sidelight.side import LABEL, SideInformation
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 # Up to here the kernel on all pairs (32 MB) costs about as much as finding neighbours.
 _DENSE_ROWS = 2_000
+# Up to here five solutions without statements are found, fewer above: without the statements a
+# start takes a fourth of the time.
+_FREE_ROWS = 10_000
+# Up to here each of them is made to keep the statements, above only the best.
+_BOUND_ROWS = 5_000
+_COARSE_STARTS = 4  # of each of several solutions of so many
+_SWEEPS = 3  # of more rows at each price on the way to hard statements
 _GIVEN = ("similarity", "transition")
 
 
@@ -109,8 +116,10 @@ class MarkovAggregation(CondensingModel):
         The share of statements that is right, as far as soft constraints are concerned; above 1/2
         and below 1. At 2/3 a broken statement costs one bit for one of n rows.
     n_init : int or "auto", default="auto"
-        The number of starts, of which the best is kept. "auto": 5 up to 2,000 rows and fewer above,
-        down to 1 above 5,000; 5 may find better clusters there.
+        The number of starts, of which the best is kept. "auto": 5 up to 2,000 rows. Above, 5
+        solutions without statements (fewer above 10,000 rows) that are made to keep them, above
+        5,000 rows only the best; and where labels name all clusters, a start in which the labels
+        spread along the chain, the only one above 25,000 rows.
     max_iter : int, default=100
         The limit on the sweeps at one value of beta.
     init : {"auto", "repaired", "coloring"}, array, or fitted model, default="auto"
@@ -118,7 +127,8 @@ class MarkovAggregation(CondensingModel):
         where nothing is said (the paper's). "repaired": a solution without statements, found from
         coarse to fine (with annealing, on a dense chain, also from random labels), that is made to
         keep them, both at once and at a price that rises, whichever ends better. "auto": the
-        second, and one coloring among the starts where something is said.
+        second; up to 2,000 rows one of the starts is a coloring where something is said, and above
+        see ``n_init``.
         An array of shape (n_samples,) gives cluster numbers (−1 is unknown) and a fitted model its
         labels, from which the search goes on at ``beta``: a warm restart after a few more
         statements.
@@ -335,10 +345,10 @@ class MarkovAggregation(CondensingModel):
             units = hard_units(side, propagate=self.propagate)
         problem = Problem(
             chain, units, n_clusters, self.beta, self.annealing_step, self.max_iter,
-            not self.allow_empty,
+            not self.allow_empty, soft_units(side, 1 / points.n_rows),
         )  # fmt: skip
         best = best_of_starts(
-            self, run_start, None, problem, self._starts(X, problem, seed),
+            self, run_start, None, problem, self._starts(X, problem, side, seed),
             cost=lambda found: order_of(found, units),
         )  # fmt: skip
         if best.cut_short:
@@ -417,18 +427,32 @@ class MarkovAggregation(CondensingModel):
         self._is_dense = chain.is_dense
         return chain
 
-    def _starts(self, X: Any, problem: "Problem", seed: int) -> list["Start"]:
+    def _starts(
+        self, X: Any, problem: "Problem", side: SideInformation, seed: int
+    ) -> list["Start"]:
         """Where the runs begin, and the random numbers of each."""
+        rng = np.random.default_rng(seed)
         n_init = n_starts(self, X.shape[0], up_to=_DENSE_ROWS)
-        children = np.random.default_rng(seed).spawn(n_init)
         if not isinstance(self.init, str):
             given = given_labels(self.init, X.shape[0], problem.n_clusters, X=self._from_metric(X))
-            return [Start(child, given=given) for child in children]
-        last = len(children) - 1 if bool(problem.units.is_stated.any()) else -1
+            return [Start(child, given=given) for child in rng.spawn(n_init)]
+        if self.n_init == self.init == "auto" and X.shape[0] > _DENSE_ROWS:
+            n_free = n_starts(self, X.shape[0], up_to=_FREE_ROWS)
+            is_few = X.shape[0] <= _BOUND_ROWS
+            n_bound = n_free if is_few else 1
+            n_coarse = starts.COARSE_STARTS if is_few or n_free == 1 else _COARSE_STARTS
+            found = [Start(rng, n_free=n_free, n_bound=n_bound, n_coarse=n_coarse)]
+            classes = seeds(side, problem.n_clusters)
+            if classes is None:
+                return found
+            grown = Start(rng, given=classes, is_grown=True)
+            return [grown] if n_free == 1 else [*found, grown]
+        last = n_init - 1 if bool(problem.units.is_stated.any()) else -1
         coloured = [
             self.init == "coloring" or (self.init == "auto" and k == last > 0)
-            for k in range(len(children))
+            for k in range(n_init)
         ]
+        children = rng.spawn(n_init)
         return [Start(child, is_coloured=c) for child, c in zip(children, coloured, strict=True)]
 
     def _publish_run(self, best: Run, problem: "Problem", side: SideInformation, seed: int) -> Self:
@@ -460,6 +484,17 @@ class MarkovAggregation(CondensingModel):
 # The steps of a start
 
 
+def seeds(side: SideInformation, n_clusters: int) -> Ints | None:
+    """The class of each labelled row, else -1; None unless labels name all clusters, once."""
+    vocabulary = side.class_columns.vocabulary
+    if len(vocabulary) != n_clusters or len(np.unique(vocabulary)) != 1:
+        return None
+    said = side.canonical.take(side.canonical.kind == LABEL)
+    given = np.full(side.n_samples, -1, dtype=np.int64)
+    given[said.i] = side.class_columns.find(said.vocabulary, said.class_code)
+    return given if len(np.unique(given[given >= 0])) == n_clusters else None
+
+
 class Problem(NamedTuple):
     """What all starts have in common."""
 
@@ -470,11 +505,17 @@ class Problem(NamedTuple):
     annealing_step: float | None
     max_iter: int
     keep_all: bool  # no cluster is left by its last rows
+    priced: Units  # rows by themselves, a broken statement at a bit for one of n rows
 
     @property
     def betas(self) -> list[float]:
         """The values of beta, down to the last one."""
         return betas_down_to(self.beta, self.annealing_step)
+
+    def judge(self, rows: Ints) -> float:
+        """The cost of a partition of the rows, statements that it breaks included."""
+        state = State.of(self.chain, self.priced, rows, self.n_clusters)
+        return state.cost(self.chain, self.beta) + self.priced.penalty * state.broken(self.priced)
 
 
 class Start(NamedTuple):
@@ -483,6 +524,10 @@ class Start(NamedTuple):
     rng: np.random.Generator
     is_coloured: bool = False
     given: Ints | None = None
+    is_grown: bool = False  # the given clusters are classes, as people have labelled rows
+    n_free: int = 1  # free solutions, of which the n_bound best are made to keep the statements
+    n_bound: int = 1
+    n_coarse: int = starts.COARSE_STARTS  # of each free solution
 
 
 def run_start(problem: None, common: Problem, start: Start, each_sweep: Any = never) -> Run:
@@ -490,18 +535,23 @@ def run_start(problem: None, common: Problem, start: Start, each_sweep: Any = ne
     chain, units, n_clusters = common[:3]
     if start.given is not None:
         rows = starts.given_start(chain, start.given, n_clusters, start.rng)
-        return _run_repaired(common, rows, each_sweep)
+        return _run_repaired(common, rows, each_sweep, at_once=start.is_grown)
     if start.is_coloured:
         labels = starts.coloured_start(units, n_clusters, start.rng)
         return _finish(common, labels, common.betas, each_sweep)
-    free = _run_free(common, start.rng, each_sweep)
+    streams = [start.rng] if start.n_free == 1 else start.rng.spawn(start.n_free)
+    free = [_run_free(common, rng, each_sweep, start.n_coarse) for rng in streams]
+    n_iter = sum(one.n_iter for one in free)
+    if len(free) > 1:
+        free = sorted(free, key=lambda one: common.judge(one.labels))[: start.n_bound]
     if units.n_units == chain.n_states and not units.is_stated.any():
-        return free
-    bound = _run_repaired(common, free.labels, each_sweep)
-    return bound._replace(n_iter=bound.n_iter + free.n_iter)
+        return free[0]._replace(n_iter=n_iter)
+    bound = [_run_repaired(common, one.labels, each_sweep) for one in free]
+    best = min(bound, key=lambda one: order_of(one, units))
+    return best._replace(n_iter=n_iter + sum(one.n_iter for one in bound))
 
 
-def _run_free(common: Problem, rng: np.random.Generator, each_sweep: Any) -> Run:
+def _run_free(common: Problem, rng: np.random.Generator, each_sweep: Any, n_coarse: int) -> Run:
     """Without statements, from coarse to fine; a dense chain also from random labels.
 
     From beta = 1/2 on, annealing is for the coarse chain: repeated on the rows it costs ten
@@ -513,7 +563,8 @@ def _run_free(common: Problem, rng: np.random.Generator, each_sweep: Any) -> Run
     chain, _, n_clusters, beta = common[:4]
     betas = common.betas
     alone = no_statements(chain.n_states)
-    labels = [starts.coarse_start(chain, n_clusters, betas, common.max_iter, rng)]
+    coarse = starts.coarse_start(chain, n_clusters, betas, common.max_iter, rng, n_coarse)
+    labels = [coarse]
     if beta >= 0.5:
         if chain.is_dense and len(betas) > 1:
             drawn = rng.integers(n_clusters, size=chain.n_states)
@@ -524,7 +575,7 @@ def _run_free(common: Problem, rng: np.random.Generator, each_sweep: Any) -> Run
     return min(found, key=lambda one: order_of(one, alone))
 
 
-def _run_repaired(common: Problem, rows: Ints, each_sweep: Any) -> Run:
+def _run_repaired(common: Problem, rows: Ints, each_sweep: Any, at_once: bool = False) -> Run:
     """From a partition of the rows, without annealing: that would forget it.
 
     Statements are imposed on it at once and, where they are hard, little by little; neither is
@@ -537,8 +588,11 @@ def _run_repaired(common: Problem, rows: Ints, each_sweep: Any) -> Run:
         return _finish(common, labels, [beta], each_sweep)
 
     found = [repaired(rows)]
-    if units.is_hard and units.is_stated.any():
-        labels = starts.hardened_start(chain, units, rows, n_clusters, beta, common.max_iter)
+    if not at_once and units.is_hard and units.is_stated.any():
+        sweeps, prices = common.max_iter, starts.PRICES
+        if chain.n_states > _FREE_ROWS:
+            sweeps, prices = _SWEEPS, prices[::2]
+        labels = starts.hardened_start(chain, units, rows, n_clusters, beta, sweeps, prices)
         found.append(_finish(common, labels, [beta], each_sweep))
         if found[-1].broken > 0:
             found.append(repaired(found[-1].labels))

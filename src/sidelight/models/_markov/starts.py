@@ -19,11 +19,13 @@ Ints = NDArray[np.int64]
 # Coarsening ends at this many states per cluster: few enough for a local search from random labels
 # to see the whole, and enough of them to draw any boundary.
 _COARSE = 20
-_COARSE_STARTS = 10
+COARSE_STARTS = 10
+# Levels of more states are refined by few sweeps: the next finer one goes on where they end.
+_ALL_SWEEPS, _FEW_SWEEPS = 10_000, 3
 _MOST_STEPS = 50  # along which a given label reaches rows without one
 # What a broken statement costs while statements are made hard, in bits of one of n rows. Steps half
 # as long end no better; without the low prices the partition is torn apart before it can follow.
-_PRICES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
+PRICES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 
 
 def coloured_start(units: Units, n_clusters: int, rng: np.random.Generator) -> Ints:
@@ -75,7 +77,13 @@ def repaired_start(chain: Chain, units: Units, rows: Ints, n_clusters: int) -> I
 
 
 def hardened_start(
-    chain: Chain, units: Units, rows: Ints, n_clusters: int, beta: float, max_iter: int
+    chain: Chain,
+    units: Units,
+    rows: Ints,
+    n_clusters: int,
+    beta: float,
+    max_iter: int,
+    steps: Sequence[float] = PRICES,
 ) -> Ints:
     """A partition of the rows that follows the statements as their price rises.
 
@@ -84,7 +92,7 @@ def hardened_start(
     """
     _, labels = _by_majority(chain, units, rows, n_clusters)
     labels = fill_clusters(units, labels, n_clusters)
-    for price in _PRICES:
+    for price in steps:
         priced = units._replace(penalty=price / chain.n_states)
         found = run(chain, priced, labels, n_clusters, [beta], max_iter, True)
         labels = found.labels[units.members[units.span[:-1]]]
@@ -142,6 +150,7 @@ def coarse_start(
     betas: Sequence[float],
     max_iter: int,
     rng: np.random.Generator,
+    n_starts: int = COARSE_STARTS,
 ) -> Ints:
     """A partition of the rows without statements, found on ever finer versions of the chain.
 
@@ -161,7 +170,7 @@ def coarse_start(
         levels.append(_merge(levels[-1], group, n_groups))
     coarsest = no_statements(levels[-1].n_states)
     tries = []
-    for child in rng.spawn(_COARSE_STARTS):
+    for child in rng.spawn(n_starts):
         labels = child.integers(n_clusters, size=coarsest.n_units)
         labels = fill_clusters(coarsest, labels, n_clusters)
         tries.append(run(levels[-1], coarsest, labels, n_clusters, betas, max_iter, True))
@@ -170,7 +179,8 @@ def coarse_start(
         units = no_statements(level.n_states)
         labels = fill_clusters(units, labels[group], n_clusters)
         if level is not levels[0]:  # the rows themselves are searched by who asked for a start
-            labels = run(level, units, labels, n_clusters, betas[-1:], max_iter, True).labels
+            sweeps = max_iter if level.n_states <= _ALL_SWEEPS else _FEW_SWEEPS
+            labels = run(level, units, labels, n_clusters, betas[-1:], sweeps, True).labels
     return labels
 
 
@@ -207,4 +217,6 @@ def _merge(chain: Chain, group: Ints, n_groups: int) -> Chain:
         return _of_joint(merged)
     n = chain.n_states
     member = sparse.csr_array((np.ones(n), group, np.arange(n + 1)), shape=(n, n_groups))
-    return _of_joint(member.T @ chain.matrix() @ member)
+    J = chain.J  # columns by their groups, which may repeat: one product instead of two
+    to_groups = sparse.csr_array((J.data, group[J.indices], J.indptr), shape=(n, n_groups))
+    return _of_joint(sparse.csr_array(member.T) @ to_groups)
