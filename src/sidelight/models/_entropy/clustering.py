@@ -66,53 +66,53 @@ _FEWEST_NEIGHBORS = 15
 class StructuralEntropyClustering(EntropyGraphModel):
     """Partition of a neighbour graph that describes a walk on it in the fewest bits.
 
-    Finds the number of clusters by itself, takes must-links, cannot-links, labels and negative
-    labels together, and treats all of them as evidence, with weights, that the data may outvote.
+    Finds the number of clusters, and takes must-links, cannot-links, labels and negative labels
+    together, as weighted evidence that the data may outweigh.
 
     Parameters
     ----------
     n_clusters : int, optional
         The number of clusters; by default it is found.
     affinity : {"local", "gaussian", "cosine", "precomputed"}, default="local"
-        How alike two rows are: exp(−d²/(s_i s_j)) of their distance, where s is a row's distance to
-        its 7th neighbour (the last one of fewer), so that dense and sparse clusters weigh alike;
+        Similarity of two rows: exp(−d²/(s_i s_j)) of their distance, where s is a row's distance to
+        its 7th neighbour (the last one of fewer), so that dense and sparse clusters count equally;
         exp(−d²/bandwidth²); or their cosine (negative ones count as zero). With "precomputed", X is
         a symmetric matrix of similarities.
     bandwidth : float or "auto", default="auto"
-        Of the Gaussian; "auto" is the median distance of neighbours.
+        The width of the Gaussian; "auto" is the median distance of neighbours.
     n_neighbors : int or "auto", default="auto"
-        How many neighbours each row names; rows are joined if one of them names the other. "auto"
-        is `published_n_neighbors`, at most 30, for as many clusters as ``n_clusters`` says, or as
-        there are labelled classes. Where neither is known it is for √n clusters, and with a price
-        at least 15 (a tenth of fewer than 150 rows).
+        The number of neighbours of each row; two rows are joined if one is a neighbour of the
+        other. "auto" is `published_n_neighbors`, at most 30, for ``n_clusters`` clusters or the
+        number of labelled classes. If neither is known, it is for √n clusters, and with a price at
+        least 15 (a tenth of the rows below 150 rows).
     neighbor_ties : {"lowest", "keep"}, default="lowest"
-        Of several equally near rows, take those with the lowest numbers, or all.
+        Among equally near rows, take those with the lowest row numbers, or all of them.
     scaling : {"min-max", "z-score"}, optional
         Scale the columns first: to [0, 1], or to mean 0 and deviation 1.
     side_weight : float, default=2.0
-        What statements count against the data, the paper's phi.
+        The weight of statements relative to the data, the paper's phi.
     lowest_similarity : {"observed", "zero"}, default="observed"
         A cannot-link weighs the similarity of its rows above the lowest one of all pairs, or above
         zero, as published (and as always with "local").
     entailed : {"mean", "each"}, default="mean"
-        Pairs that follow from statements weigh the mean of their kind, held for pairs of groups, or
-        each its own weight, which takes memory for each: up to 5,000,000 pairs.
+        The weight of pairs that follow from statements. "mean": the mean of their kind, stored for
+        pairs of groups. "each": its own weight for each pair, up to 5,000,000 pairs.
     must_first : bool, default=False
         Merge modules that are tied by must-links before others.
     price : float, default=0.5
-        What clusters have to save of each bit that it takes to name them: more, fewer clusters;
-        with ``n_clusters``, clusters of less even sizes. It is halved as long as half of
-        the ``n_clusters`` are single rows. 0 is the paper's objective.
+        The cost of clusters: the share of the bits of their names that they have to save. A higher
+        price gives fewer clusters; with ``n_clusters``, less even sizes. It is halved as long as
+        half of the ``n_clusters`` are single rows. 0 is the paper's objective.
     refine : bool or "published", default=True
         After merging, move blocks of rows that belong together, single rows and parts of clusters,
         on several levels, as long as that lowers the objective. "published" moves single rows only,
         and False does not move at all.
     init : array of shape (n_samples,) or fitted model, optional
         Clusters to start from instead of single rows (−1: a row on its own); a fitted model
-        predicts them. With ``refine=True`` the search goes on from there and does not begin anew.
+        predicts them. With ``refine=True`` the search continues from there.
     metric : {"statements"} or StatementMetric, optional
-        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
-        unless these are too few. "statements" is one with its defaults.
+        Learn a `StatementMetric` from labels and must-links, and cluster the rows in that metric.
+        Too few statements leave the rows unchanged. "statements": with its defaults.
     random_state : int, Generator or RandomState, optional
         Order of the rows in the search on several levels, and seed of approximate neighbours.
 
@@ -149,26 +149,27 @@ class StructuralEntropyClustering(EntropyGraphModel):
 
     Notes
     -----
-    A must-link of rows i and j weighs ``max W − W_ij``, a cannot-link ``rho (min W − W_ij)``, times
-    its weight, where W_ij is the rows' similarity, neighbours or not, and rho balances the two
-    kinds. Labels become must-links inside a class and cannot-links between classes. Repeating a
-    statement does not make it count more; of different weights the largest counts.
+    A must-link of rows i and j weighs ``max W − W_ij``, and a cannot-link ``rho (min W − W_ij)``,
+    both times the weight of the statement. W_ij is the rows' similarity, neighbours or not, and rho
+    balances the two kinds. Labels become must-links inside a class and cannot-links between
+    classes. Repeating a statement does not make it count more; of different weights the largest
+    counts.
 
-    How many clusters are found depends on the price and on the graph: more neighbours, fewer and
-    larger clusters. H(clusters) = −sum_X V_X/V log2(V_X/V) is what it takes to name the cluster of
-    a random step on the graph. At a price of 0 a sparse graph falls into many small modules: with
-    Gaussian weights 3 to 5 times as many clusters as classes on 26 tables. The default price and
-    weights were chosen there, see ``docs/results/defaults``. Labels help: with two classes or more,
-    the automatic number of neighbours takes the clusters for as large as these, and if there are
-    still more than twice as many clusters, ``result_.advice`` says so.
+    The number of clusters found depends on the price and on the graph: more neighbours give fewer
+    and larger clusters. H(clusters) = −sum_X V_X/V log2(V_X/V) is the number of bits that name the
+    cluster of a random step on the graph. At a price of 0 a sparse graph falls into many small
+    modules: with Gaussian weights 3 to 5 times as many clusters as classes on 26 tables. The
+    default price and weights were chosen there, see ``docs/results/defaults``. Labels help: with
+    two classes or more, the automatic number of neighbours assumes as many clusters as labelled
+    classes, and if more than twice as many are found, ``result_.advice`` says so.
 
-    Up to 20,000 rows merging as published is one of the starts, so that the objective is never
-    above that of merging alone; on the nine data sets of the paper it is also below that of merging
-    and moving. Above, merging is left out (at 100,000 rows it had not ended after minutes): the
-    search starts from single rows and groups, takes rows in an order in which neighbours stand
-    together, and ends after one round. Neighbours are then approximate, unless the data are sparse:
-    those are compared with all others, block by block, in a time that grows with the square of the
-    rows. Otherwise time grows with the edges.
+    Up to 20,000 rows the published merging is one of the starts, so the objective is never above
+    that of merging; on the nine data sets of the paper it is also below that of merging and moving.
+    Above 20,000 rows merging is left out (at 100,000 rows it had not ended after minutes): the
+    search starts from single rows and groups, visits rows in an order in which neighbours are close
+    together, and ends after one round. Neighbours are then approximate. Sparse data are an
+    exception: each row is compared with all others, so time grows with the square of the rows;
+    otherwise it grows with the edges.
 
     References
     ----------
@@ -190,7 +191,7 @@ class StructuralEntropyClustering(EntropyGraphModel):
     >>> model.fit_predict(X, side=side).tolist()
     [0, 0, 0, 0, 0, 0, 1, 1, 1]
 
-    Rows that are all alike are one cluster:
+    Equal rows are one cluster:
 
     >>> model.fit_predict(np.ones((4, 1))).tolist()
     [0, 0, 0, 0]
@@ -261,7 +262,7 @@ class StructuralEntropyClustering(EntropyGraphModel):
 
         Give ``n_neighbors=published_n_neighbors(n, k)`` with the true number of classes k, which
         the paper uses here and nowhere else, and for RNA-seq ``affinity="cosine"`` and
-        ``must_first=True``. The unsupervised base line of the tables is ``refine=False``.
+        ``must_first=True``. The unsupervised baseline of the tables is ``refine=False``.
         """
         return super().as_published(**changes)
 

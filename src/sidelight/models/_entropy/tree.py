@@ -5,7 +5,7 @@ the hierarchical part.
 Minimises  L(T) = H(T) + phi E(T)  (Eqs. 3.10, 3.11), in bits, over trees T of the rows:
 
     H = - sum_a g_a / V log2(V_a / V_{a-}),  over all nodes a but the root; a- is the parent of a
-    E = - sum_a g'_a / V log2(V_a / V_{a-}),  over those that are no leaves either
+    E = - sum_a g'_a / V log2(V_a / V_{a-}),  over those that are not leaves either
 
 Paper    Here
 G, W     the neighbour graph (`sidelight.graph`)      G', W'  Relation, with phi folded into it
@@ -27,8 +27,8 @@ Departures from the paper, each settled by measurement or because the paper is s
   the clusters are those of lowest J, the data's own entropy, a price for naming clusters, and the
   bits of the broken statements (`_tree_search`): first the partition into nodes of the tree, found
   exactly; then clusters merge and rows move as long as J falls, and the tree is stretched anew
-  inside them (``refine``), so that every cluster is a node of the binary tree. L is no judge of
-  clusters: it rewards a cannot-link the more the smaller the clusters are that it parts.
+  inside them (``refine``), so that every cluster is a node of the binary tree. L is not used to
+  judge clusters: it rewards a kept cannot-link more if its clusters are small.
 - What is said of entailed pairs, and rho, with "mean" and "each": as in
   `StructuralEntropyClustering`. With "none" there is no rho: a statement weighs its own.
 """
@@ -72,62 +72,64 @@ class StructuralEntropyTree(EntropyGraphModel):
     """Hierarchy of clusters of a neighbour graph in few bits, with any statements.
 
     Takes must-links, cannot-links, labels and negative labels together, as evidence that the data
-    may outvote; finds the number of clusters; and says how they fall into parts and join.
+    may outweigh. Finds the number of clusters, their parts, and how they join.
 
     Parameters
     ----------
     n_clusters : int, optional
         The number of clusters, children of the root; by default it is found.
     height : int, default=2
-        The most steps from the root of ``tree_`` to a row: 2 are clusters, 3 are clusters and
-        their parts, for which the price is half as high, and so on.
+        The maximum number of steps from the root of ``tree_`` to a row. 2: clusters; 3: clusters
+        and their parts, for which the price is half as high; and so on.
     affinity : {"cosine", "gaussian", "local", "precomputed"}, default="cosine"
-        How alike two rows are: their cosine (negative ones count as zero); exp(−d²/bandwidth²) of
+        Similarity of two rows: their cosine (negative ones count as zero); exp(−d²/bandwidth²) of
         their distance; or "local", exp(−d²/(s_i s_j)), where s is a row's distance to its 7th
         neighbour (the last one of fewer). With "precomputed", X is a symmetric matrix of
         similarities.
     bandwidth : float or "auto", default="auto"
-        Of the Gaussian; "auto" is the median distance of neighbours.
+        The width of the Gaussian; "auto" is the median distance of neighbours.
     n_neighbors : int or "auto", default="auto"
-        How many neighbours each row names; rows are joined if one of them names the other. "auto"
-        is 5 for up to 1,000 rows, and two more each time that these double, at most 15.
+        The number of neighbours of each row; two rows are joined if one is a neighbour of the
+        other. "auto": 5 up to 1,000 rows, two more for each doubling, at most 15.
     neighbor_ties : {"lowest", "keep"}, default="lowest"
-        Of several equally near rows, take those with the lowest numbers, or all.
+        Among equally near rows, take those with the lowest row numbers, or all of them.
     scaling : {"z-score", "min-max"}, optional, default="z-score"
-        Scale the columns first: to mean 0 and deviation 1, which the cosine needs unless zero has
-        a meaning of its own, or to [0, 1]. Sparse data become dense by it; None leaves all as is.
+        Scale the columns first: to mean 0 and deviation 1, which the cosine needs unless zero has a
+        meaning of its own, or to [0, 1]. It makes sparse data dense; None leaves the columns as
+        they are.
     side_weight : float, default=2.0
         Weight of statements against the data, the paper's phi. A broken statement costs this number
-        times log2 n bits; 2 is the cost of naming the two rows of an exception. A broken statement
-        that two groups are apart costs that for each row of the smaller group.
+        times log2 n bits; 2 is the cost of naming the two rows of an exception. If two groups are
+        said to be apart and are not, each row of the smaller group costs that much.
     lowest_similarity : {"observed", "zero"}, default="observed"
         A cannot-link weighs the similarity of its rows above the lowest one of all pairs, or above
         zero (as always with "local").
     entailed : {"none", "mean", "each"}, default="none"
-        What pairs that follow from statements weigh in L: nothing, since rows that belong together
-        are nodes of the tree; the mean of their kind, held for pairs of groups; or each its own
-        weight, which takes memory for each: up to 5,000,000 pairs.
+        The weight in L of pairs that follow from statements. "none": nothing, since rows that
+        belong together are nodes of the tree. "mean": the mean of their kind, stored for pairs of
+        groups. "each": its own weight for each pair, up to 5,000,000 pairs.
     self_loops : bool, default=False
         Add 1, the similarity of a row with itself, to the volume of each row. With 5 neighbours
-        that is a sixth of the volume, which never leaves its row: lower the price then.
+        that is a sixth of the volume, so use a lower price.
     stretching : {"relative", "published"}, default="relative"
-        Which pair of nodes is joined next: that whose joint lowers L most for the size of the two
-        (the geometric mean of their volumes), rows that belong together before others; or just
-        most. The first gives the lower L in the end, and trees that are not as deep; with the
-        other, in large graphs, one node swallows the rest.
+        Which two nodes are joined next. "relative": those that lower L most relative to their size
+        (the geometric mean of their volumes), rows that belong together first. "published": those
+        that lower L most. The first ends with a lower L and a less deep tree; with the second, one
+        node absorbs all others in large graphs.
     cutting : {"priced", "published"}, default="priced"
-        Which nodes of the binary tree are kept: the cheapest modules at a price for their number,
-        or those that are left when nodes on long paths are removed, the cheapest first.
+        Which nodes of the binary tree are kept. "priced": the modules with the lowest cost,
+        including a price for naming them. "published": those that remain when nodes on long paths
+        are removed, cheapest first.
     price : float, default=0.8
-        The share of the bits of their names that clusters have to save; a higher price gives fewer
-        clusters. It is used with ``cutting="priced"``; with ``n_clusters`` the price is the highest
-        at which the tree has that number of clusters.
+        The cost of clusters: the share of the bits of their names that they have to save. A higher
+        price gives fewer clusters. It is used with ``cutting="priced"``; with ``n_clusters`` the
+        price is the highest at which the tree has that number of clusters.
     refine : bool, default=True
         Merge the clusters, and move rows between them, as long as the objective of the cut falls,
         and stretch the binary tree again inside them. Not for ``cutting="published"``.
     metric : {"statements"} or StatementMetric, optional
-        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
-        unless these are too few. "statements" is one with its defaults.
+        Learn a `StatementMetric` from labels and must-links, and cluster the rows in that metric.
+        Too few statements leave the rows unchanged. "statements": with its defaults.
     random_state : int, Generator or RandomState, optional
         Seed of approximate neighbours; nothing else is random.
 
@@ -144,8 +146,8 @@ class StructuralEntropyTree(EntropyGraphModel):
     cluster_nodes_ : ndarray of shape (n_clusters_,)
         The node of each cluster in ``tree_``.
     binary_tree_ : ClusterTree
-        The tree from which it was cut: every node has two children, but for nodes whose parts no
-        edge joins, such as the root of several components, or rows that only statements join.
+        The tree from which it was cut. Every node has two children, except nodes whose parts are
+        not joined by an edge: the root of several components, or rows that only statements join.
         Heights are bits: log2 of the volume under the node, over that of the smallest row.
     graph_ : csr_array of shape (n_samples, n_samples)
         The neighbour graph.
@@ -173,18 +175,18 @@ class StructuralEntropyTree(EntropyGraphModel):
     Notes
     -----
     A cut into clusters is judged by J = H(data) + price H(clusters) + bits of broken statements.
-    The price has an easy reading. H(data), which is L without statements, is what it takes to
-    follow a random walk on the graph, in bits per step, if a cluster's name is said only when the
-    walk enters it. With a price, a share of these names is said at every step. At a price of 1 no
-    partition gains by the data alone, at 0 the sparse graph falls into many small modules. 0.8 was
-    chosen on five data sets, see ``docs/results/sse``. Where classes are small and not well apart
-    in the graph (faces), the clusters that are found are unions of classes, and pairs do not tell:
-    give ``n_clusters`` if you know it, or a lower price.
+    H(data), which is L without statements, is the number of bits per step needed to describe a
+    random walk on the graph if a cluster is named only when the walk enters it. With a price, a
+    share of these names is paid at every step. At a price of 1 no partition is better than one
+    cluster by the data; at 0 a sparse graph falls into many small modules. 0.8 was chosen on five
+    data sets, see ``docs/results/sse``. If classes are small and not well separated in the graph
+    (faces), the clusters found are unions of classes, even with pairs: give ``n_clusters`` if you
+    know it, or a lower price.
 
     With ``refine`` a cluster is never a single row that has neighbours, unless ``n_clusters`` is
     that large.
 
-    Rows without neighbours stay alone unless statements put them somewhere.
+    Rows without neighbours are clusters of their own unless statements tie them to others.
 
     References
     ----------

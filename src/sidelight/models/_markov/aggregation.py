@@ -19,10 +19,10 @@ Departures from the paper, each with a parameter or for a reason:
 - Colours of the start follow an unsupervised solution (``init``), because two rows that a
   cannot-link keeps apart can never change places later when there are but two clusters. That
   solution is found from coarse to fine: from random colours the search ends in a patchwork.
-  Statements are imposed on it at once and also at a price that rises: where many rows are kept
-  apart, free colours are far from any good partition.
+  Statements are imposed on it at once, and also with a rising cost: if many rows are kept apart,
+  the first free colours are far from any good partition.
 - Labels tie and separate groups; they are never written out as m (m - 1) / 2 pairs.
-- Statements that may be wrong have a price instead (``constraints="soft"``).
+- Statements that may be wrong have a cost instead (``constraints="soft"``).
 """
 
 from collections.abc import Sequence
@@ -78,9 +78,9 @@ _GIVEN = ("similarity", "transition")
 class MarkovAggregation(CondensingModel):
     """Clusters of the states of a Markov chain with similar transitions.
 
-    A walk steps from row to row, to near ones mostly. Clusters are chosen such that the walk
+    A random walk steps from row to row, mostly to near ones. Clusters are chosen so that the walk
     between clusters is as predictable as possible, which finds clusters of any shape. Statements
-    hold (``constraints="hard"``) or have a price (``"soft"``). It also aggregates any Markov chain
+    hold (``constraints="hard"``) or have a cost (``"soft"``). It also aggregates any Markov chain
     that is given as a matrix.
 
     Parameters
@@ -88,13 +88,13 @@ class MarkovAggregation(CondensingModel):
     n_clusters : int, optional
         The number of clusters; by default the number of labelled classes.
     beta : float, default=0.5
-        Between 0, where the walk between clusters is to be a Markov chain, and 1, where it is to
-        keep all that a row says about the next cluster. At 1/2 it is to be predictable: the
-        information I(Y1; Y2) between successive clusters is maximised.
+        The objective, between 0 and 1. At 0 the walk between clusters should be a Markov chain; at
+        1 it should keep the information that a row has about the next cluster. At 1/2 it should be
+        predictable: the information I(Y1; Y2) between successive clusters is maximised.
     n_neighbors : int, default=20
-        How far a step goes: the width of the kernel is the mean squared distance of a row to that
-        many others, over all rows. The sparse chain has steps to this number of neighbours, or to
-        2¹⁸ / n if that is more: up to 512 rows these are all others, and it is the dense chain.
+        The range of a step: the width of the kernel is the mean squared distance of a row to this
+        number of neighbours. The sparse chain has steps to this number of neighbours, or to 2¹⁸ / n
+        if that is more; up to 512 rows these are all other rows, so it equals the dense chain.
     chain : {"auto", "dense", "sparse", "similarity", "transition"}, default="auto"
         How X becomes a chain. "dense": the kernel exp(−d²/sigma) between all rows, an array of
         n x n; "sparse": the same between neighbours; "auto": dense up to 2,000 rows. Or X is the
@@ -102,43 +102,42 @@ class MarkovAggregation(CondensingModel):
         become the stationary distribution), or transition probabilities (or counts of transitions)
         from rows to columns.
     annealing_step : float or None, default=0.1
-        The search begins at beta = 1 and lowers it in such steps, 0.001 at least; None begins at
-        ``beta``. From beta = 1/2 on, that is done where few states are left, on the coarse chain of
-        ``init`` "repaired", and only "coloring" does it with all rows.
+        The search starts at beta = 1 and lowers it in steps of this size, at least 0.001; None
+        starts at ``beta``. For beta of 1/2 and more this is done on the coarse chain of ``init``
+        "repaired", which has few states; only "coloring" does it with all rows.
     constraints : {"hard", "soft"}, default="hard"
-        Hard: no cost outweighs a statement; see Notes for statements that cannot all hold. Soft:
-        each broken statement costs its weight times log2(accuracy / (1 − accuracy)) / n.
+        "hard": no cost outweighs a statement; see Notes for statements that cannot all hold.
+        "soft": each broken statement costs its weight times log2(accuracy / (1 − accuracy)) / n.
     propagate : bool, default=True
         Whether hard must-links hold through chains: if a must be with b and b with c, all three
-        move as one. Without it (the simpler version that the paper's Figure 6 compares) a row
-        takes along only the rows that it is tied to itself, and must-links can break.
+        move as one. Without it (the simpler version in the paper's Figure 6) a row moves only with
+        the rows that it is directly tied to, and must-links can break.
     accuracy : float, default=2/3
-        The share of statements that is right, as far as soft constraints are concerned; above 1/2
-        and below 1. At 2/3 a broken statement costs one bit for one of n rows.
+        The share of right statements that soft constraints assume; above 1/2 and below 1. At 2/3 a
+        broken statement costs one bit, divided by n.
     n_init : int or "auto", default="auto"
         The number of starts, of which the best is kept. "auto": 5 up to 2,000 rows. Above, 5
         solutions without statements (fewer above 10,000 rows) that are made to keep them, above
         5,000 rows only the best; and where labels name all clusters, a start in which the labels
         spread along the chain, the only one above 25,000 rows.
     max_iter : int, default=100
-        The limit on the sweeps at one value of beta.
+        The maximum number of sweeps at one value of beta.
     init : {"auto", "repaired", "coloring"}, array, or fitted model, default="auto"
-        Where to start. "coloring": colours that keep the statements, the first that is free, random
-        where nothing is said (the paper's). "repaired": a solution without statements, found from
-        coarse to fine (with annealing, on a dense chain, also from random labels), that is made to
-        keep them, both at once and at a price that rises, whichever ends better. "auto": the
-        second; up to 2,000 rows one of the starts is a coloring where something is said, and above
-        see ``n_init``.
-        An array of shape (n_samples,) gives cluster numbers (−1 is unknown) and a fitted model its
-        labels, from which the search goes on at ``beta``: a warm restart after a few more
-        statements.
+        Where to start. "coloring": annotated rows get the first cluster that keeps the statements,
+        other rows a random one (the paper's start). "repaired": a solution without statements,
+        found from coarse to fine (with annealing, on a dense chain, also from random labels), is
+        changed to keep the statements, at once and with a rising cost, and the better result is
+        taken. "auto": "repaired"; up to 2,000 rows and with statements, one of the starts is a
+        "coloring" (above, see ``n_init``). An array of shape (n_samples,) gives cluster numbers (−1
+        is unknown), and a fitted model its labels; the search continues from these at ``beta``: a
+        warm restart after a few more statements.
     count_self : bool, default=False
         Whether a row counts among its own neighbours for the width of the kernel.
     allow_empty : bool, default=False
-        Whether clusters may be left by their last rows.
+        Whether clusters may become empty.
     metric : {"statements"} or StatementMetric, optional
-        Work on the rows in the metric that `StatementMetric` learns from labels and must-links,
-        unless these are too few. "statements" is one with its defaults.
+        Learn a `StatementMetric` from labels and must-links, and cluster the rows in that metric.
+        Too few statements leave the rows unchanged. "statements": with its defaults.
     random_state : int, Generator or RandomState, optional
         Source of the starts.
 
@@ -157,10 +156,10 @@ class MarkovAggregation(CondensingModel):
     cost_ : float
         C_beta of ``labels_`` in bits.
     objective_ : float
-        What was minimised: ``cost_``, with soft constraints plus the price of broken statements.
+        ``cost_``; with soft constraints plus the cost of broken statements.
     history_ : ndarray
         The objective after each sweep of the best start at the last beta; it never rises. Hard
-        constraints come first, so it begins when the number of broken ones has reached its end.
+        constraints come first, so it begins when the number of broken statements no longer changes.
     n_iter_ : int
         Sweeps of the best start, at all betas.
     sigma_ : float or None
@@ -175,25 +174,26 @@ class MarkovAggregation(CondensingModel):
 
     Notes
     -----
-    Hard: rows tied by must-links or equal labels move as one. Of the clusters that break the least
-    (the weight of cannot-links and negative labels, and of pairs of different labels together, as
-    if labels were written out as pairs) the one with the lowest cost is taken, so that the pair
-    (broken, C_beta) falls in the order of dictionaries. Must-links always hold; of labels that
-    contradict each other on rows tied together the heaviest class is kept. What is broken is
-    listed by ``result_.broken()``.
+    Hard: rows tied by must-links or equal labels move together. Among the clusters that break the
+    least weight of statements (cannot-links, negative labels, and pairs of different labels as if
+    labels were expanded into pairs), the one with the lowest cost is taken. So the pair (broken,
+    C_beta) falls in lexicographic order. Must-links always hold; of labels that contradict each
+    other on rows tied together the heaviest class is kept. What is broken is listed by
+    ``result_.broken()``.
 
     Without ``propagate`` must-links may be broken, and the search, whose steps then need not lower
     the cost, ends when a sweep changes nothing or after ``max_iter`` of them.
 
-    Soft: rows move alone. Each statement that is broken has its price, labels by the cluster that
-    their class is matched to, one to one; the matching follows the clusters.
+    Soft: rows move one by one. Each broken statement has a cost. A label is broken if its row is
+    not in the cluster matched to its class; classes are matched to clusters one to one, again
+    whenever clusters change.
 
-    A negative label says something only where some row is said to have that class.
+    A negative label has an effect only if some row has a label of that class.
 
-    A sweep costs O(n K²) at beta = 1/2; otherwise O(n² K) dense, O(edges K) sparse. Rows of a
-    reducible chain are no trouble: outliers that only reach themselves are clusters or parts of
-    any. States of a given chain that are left for ever have no mass; unless statements hold them,
-    they go to the cluster where the walk from them ends up.
+    A sweep costs O(n K²) at beta = 1/2; otherwise O(n² K) dense, O(edges K) sparse. The chain may
+    be reducible: outliers that only reach themselves form clusters or join any. Transient states of
+    a given chain have no mass; unless statements hold them, they go to the cluster where the walk
+    from them ends.
 
     References
     ----------
