@@ -210,9 +210,12 @@ def show(what: str, seconds: list[float]) -> None:
 
 
 def kept(folder: Path) -> set[int]:
-    """The events in the log."""
+    """The events in the log; prints how many questions were chosen, not drawn for want of them."""
     store = Store(folder / "workbench.db")
     events = {event.id for event in store.events(1)}
+    asked = store.questions(1, state=None)
+    chosen = sum("slot" in question["body"] for question in asked)
+    print(f"questions of the asker: {chosen:,} of {len(asked):,}")
     store.close()
     return events
 

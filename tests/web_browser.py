@@ -99,7 +99,7 @@ class Served:
     def __init__(self, app):
         import uvicorn
 
-        self._listener = socket.socket()
+        self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self._listener.bind(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
         self.bench = app.state.bench

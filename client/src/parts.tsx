@@ -71,12 +71,7 @@ export function KeyDialog({ actions, onClose }: { actions: string[]; onClose: ()
     <Dialog title="Keys" onClose={onClose}>
       <p>Press a key in a field to change it. Digits 1 to 9 choose a class.</p>
       <table>
-        <thead>
-          <tr>
-            <th scope="col">Does</th>
-            <th scope="col">Key</th>
-          </tr>
-        </thead>
+        <Head of={["Does", "Key"]} />
         <tbody>
           {actions
             .filter((action) => action in WORDS)
@@ -109,6 +104,29 @@ export function KeyDialog({ actions, onClose }: { actions: string[]; onClose: ()
       </p>
       <button onClick={resetKeys}>Back to the usual keys</button>
     </Dialog>
+  );
+}
+
+/** A column of a table: its name, and a class for its heading. */
+export type Column = string | { name: string; class?: string; hidden?: boolean };
+export const ACTION_COLUMN: Column = { name: "Actions", hidden: true };
+export const numeric = (name: string): Column => ({ name, class: "number" });
+
+/** The head of a table: one heading per column. */
+export function Head({ of }: { of: Column[] }) {
+  return (
+    <thead>
+      <tr>
+        {of.map((column, k) => {
+          const { name, class: kind, hidden } = typeof column === "string" ? { name: column, class: undefined, hidden: false } : column;
+          return (
+            <th scope="col" key={k} class={kind}>
+              {hidden ? <span class="hidden">{name}</span> : <Text>{name}</Text>}
+            </th>
+          );
+        })}
+      </tr>
+    </thead>
   );
 }
 

@@ -84,6 +84,29 @@ def test_undo_gives_the_asker_of_before():
     assert same(asker, asker.answer(question, "must").retract(question.id))
 
 
+def test_other_statements_at_the_start_are_those_of_a_new_asker(long):
+    side = SideInformation.from_pairs(must=[(0, 3)], cannot=[(1, 2)], n_samples=80)
+    other, new = long.with_side(side), fresh(side=side)
+    assert same(other, new)
+    assert same(answered(other, 5), answered(new, 5))
+    assert len(long.answers) == 30
+    with pytest.raises(QuestionError, match="about 3 rows"):
+        long.with_side(SideInformation.empty(3))
+
+
+def test_a_pair_that_somebody_else_has_drawn_is_an_audit(long):
+    drawn = long.audit_pair(4, 9)
+    assert drawn.audit
+    assert drawn.probability == 1 / (80 * 79 / 2)
+    after = long.answer(drawn, "must", annotator="ann")
+    assert np.array_equal(after.labels, long.labels)
+    assert after.stopping.n_audit == 1
+    assert same(after.retract(f"{drawn.id}:ann"), long)
+    for i, j in ((4, 4), (-1, 3), (4, 80)):
+        with pytest.raises(QuestionError, match="two of the 80 rows"):
+            long.audit_pair(i, j)
+
+
 def test_the_order_of_independent_answers_does_not_change_what_was_said():
     asker = fresh()
     one, two = asker.ask(2)

@@ -323,3 +323,42 @@ def test_plain_annotation_needs_neither_scikit_learn_nor_numba():
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_changes_of_the_config_at_once_are_all_kept(store, project):
+    """Each of four writers changes keys of its own, some of them inside one dict."""
+    begin = threading.Barrier(4)
+
+    def change(k):
+        begin.wait()
+        for n in range(10):
+            store.update_project(project, config={f"k{k}": n, "words": {f"{k}-{n}": "x"}})
+
+    threads = [threading.Thread(target=change, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    config = store.project(project).config
+    assert {name: config[name] for name in config if name != "words"} == {
+        f"k{k}": 9 for k in range(4)
+    }
+    assert len(config["words"]) == 40
+
+
+def test_scores_that_are_added_at_once_are_all_kept(store, project):
+    run = store.add_run(
+        project, model="M", parameters={}, seed=0, at_event=0, labels_file="x", scores={"a": 1},
+        versions={},
+    )  # fmt: skip
+    threads = [
+        threading.Thread(target=store.add_scores, args=(project, run, {f"s{k}": k}))
+        for k in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert store.run(project, run)["scores"] == {"a": 1, **{f"s{k}": k for k in range(8)}}
+    with pytest.raises(SidelightError, match="has no run 99"):
+        store.add_scores(project, 99, {})

@@ -497,3 +497,66 @@ def test_an_excel_file_is_known_by_its_contents(owner, tmp_path):
     found = owner.upload(tmp_path / "table.xlsx")
     assert found["upload"].endswith(".xlsx")
     assert found["preview"]["n_rows"] == 6
+
+
+def test_words_that_change_while_a_map_is_computed_stay(owner, project, bench, monkeypatch):
+    from sidelight.web import _work
+
+    once = _work.plane
+
+    def meanwhile(X, method):
+        owner._http.patch(f"/api/projects/{project}", json={"words": {"must": "same person"}})
+        return once(X, "pca")
+
+    monkeypatch.setattr(_work, "plane", meanwhile)
+    job = {"project": project, "kind": "layout", "body": {"method": "tsne"}, "id": 1}
+    _work.run_job(bench.store, bench.folder, job, lambda progress, message: None)
+    config = bench.store.project(project).config
+    assert (config["layout"], config["words"]["must"]) == ("tsne", "same person")
+    assert config["words"]["cannot"] == "different kind"
+    assert owner._http.patch(f"/api/projects/{project}", json={}).status_code == 200
+
+
+def test_a_full_disk_is_a_sentence_and_the_answer_can_be_sent_again(
+    owner, project, bench, monkeypatch
+):
+    """The database may grow no further; the page keeps answers that get a 503."""
+    if bench.store._engine.dialect.name != "sqlite":
+        pytest.skip("the limit is one of SQLite")
+    question = owner.ask(project)[0]["id"]
+    body = [{"question": question, "value": "cannot_tell", "comment": "x" * 2000}]
+    import sqlalchemy as sa
+
+    def full(connection, _record, _proxy):
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+
+    sa.event.listen(bench.store._engine, "checkout", full)
+    many = [{"kind": "label", "rows": list(range(40)), "class": "c" * 100} for _ in range(40)]
+    statuses = [
+        owner._http.post(f"/api/projects/{project}/say", json=one).status_code for one in many
+    ]
+    assert statuses[-1] == 503
+    with pytest.raises(SidelightError, match=r"503: the workbench cannot save.*full.*nothing"):
+        for _ in range(40):
+            owner.answer(project, [body[0] | {"key": f"k{_}"}])
+    sa.event.remove(bench.store._engine, "checkout", full)
+    with bench.store._engine.connect() as c:
+        c.exec_driver_sql("PRAGMA max_page_count = 1000000")
+        c.rollback()
+    n = len(bench.store.events(project))
+    owner.answer(project, [body[0] | {"key": "after"}])
+    assert len(bench.store.events(project)) == n + 1
+
+
+def test_no_space_for_an_upload_is_a_sentence(owner, table, bench, monkeypatch):
+    import errno
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    key = owner.upload(table)["upload"]
+    monkeypatch.setattr(bench.folder, "put", full)
+    with pytest.raises(SidelightError, match="503.*No space left"):
+        owner.post("projects", {"upload": key, "name": "x", "id": "id", "drop": ["town"]})
+    assert bench.store.projects() == []

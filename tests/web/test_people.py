@@ -71,9 +71,11 @@ def test_agreement_is_its_definition():
 
 
 def test_accuracies_come_with_intervals(owner, project, bench):
+    brain = follow(None, bench.store, bench.folder, project)
+    bench.asking._ready[project] = describe(brain.asker, 6)["questions"]
     for question in owner.ask(project, 6):
         owner.answer(project, [{"question": question["id"], "value": "cannot", "seconds": 2.0}])
-    brain = follow(None, bench.store, bench.folder, project)
+    brain = follow(brain, bench.store, bench.folder, project)
     bench.asking._state[project] = describe(brain.asker, 1)
     (ann,) = owner.get(f"projects/{project}/people")["people"]
     low, high = ann["accuracy_interval"]

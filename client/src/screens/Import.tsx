@@ -2,7 +2,7 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { post, type Project, type Schema, upload } from "../api";
-import { Empty, Problem, Text } from "../parts";
+import { Empty, Head, Problem, Text } from "../parts";
 import { go } from "../router";
 import { attempt, mayEdit } from "../session";
 import { cellText, count, plural } from "../words";
@@ -258,14 +258,7 @@ function Columns({ preview, purposes }: { preview: Preview; purposes: Signal<Rec
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label="Columns">
       <table class="columns-table">
-        <thead>
-          <tr>
-            <th scope="col">Column</th>
-            <th scope="col">Is for</th>
-            <th scope="col">Holds</th>
-            <th scope="col">First rows</th>
-          </tr>
-        </thead>
+        <Head of={["Column", "Is for", "Holds", "First rows"]} />
         <tbody>
           {preview.columns.map((column) => (
             <tr key={column.name}>

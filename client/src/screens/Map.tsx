@@ -6,7 +6,7 @@ import { colourOf, css } from "../colours";
 import { listen } from "../keys";
 import { clustersOf, MapData, SHOWN } from "../mapdata";
 import { type Box, MapView, type Mode, withoutOverlap } from "../mapview";
-import { Cell, isPicture, Key, KeyDialog, Loading, pictureAt, Problem, Text } from "../parts";
+import { ACTION_COLUMN, Cell, Head, isPicture, Key, KeyDialog, Loading, pictureAt, Problem, Text } from "../parts";
 import { here, placeOf, setQuery } from "../router";
 import { type Op, pointsOf, stepWords } from "../selection";
 import { attempt, jobs, lastEvent, lastRun, mayEdit, project, reloadProject } from "../session";
@@ -723,19 +723,7 @@ function Inside({ data }: { data: MapData }) {
       </h3>
       <div class="rows-table" tabIndex={0} role="region" aria-label="Rows of the selection">
         <table>
-          <thead>
-            <tr>
-              <th scope="col">Id</th>
-              {columns.map((name) => (
-                <th scope="col" key={name}>
-                  {name}
-                </th>
-              ))}
-              <th scope="col">
-                <span class="hidden">Actions</span>
-              </th>
-            </tr>
-          </thead>
+          <Head of={["Id", ...columns, ACTION_COLUMN]} />
           <tbody>
             {found.rows.map((row) => (
               <tr key={row.row}>

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { get, post, type Schema, send } from "../api";
-import { Loading, Text } from "../parts";
+import { ACTION_COLUMN, Head, Loading, numeric, Text } from "../parts";
 import { attempt, isOwner, lastEvent, me, project } from "../session";
 import { count, percent } from "../words";
 
@@ -59,30 +59,7 @@ function Everybody({ list, change, ask }: { list: Person[] } & Changes) {
     <div class="panel">
       <div class="scroll" tabIndex={0} role="region" aria-label="People">
         <table>
-          <thead>
-            <tr>
-              <th scope="col">Name</th>
-              <th scope="col">Role</th>
-              <th scope="col">Is asked about</th>
-              <th scope="col" class="number">
-                Statements
-              </th>
-              <th scope="col" class="number">
-                Seconds
-              </th>
-              <th scope="col" class="number">
-                Can't tell
-              </th>
-              <th scope="col" class="number">
-                Accuracy
-              </th>
-              {isOwner() && (
-                <th scope="col">
-                  <span class="hidden">Actions</span>
-                </th>
-              )}
-            </tr>
-          </thead>
+          <Head of={["Name", "Role", "Is asked about", numeric("Statements"), numeric("Seconds"), numeric("Can't tell"), numeric("Accuracy"), ...(isOwner() ? [ACTION_COLUMN] : [])]} />
           <tbody>
             {list.map((one) => (
               <PersonRow key={one.id} one={one} change={change} ask={ask} />
@@ -170,17 +147,7 @@ function Agreement({ of, ask }: { of: Schema["PeopleShape"]; ask: (what: Schema[
       ) : (
         <div class="scroll" tabIndex={0} role="region" aria-label="Agreement of every two people">
           <table>
-            <thead>
-              <tr>
-                <th scope="col">Two people</th>
-                <th scope="col" class="number">
-                  Answered by both
-                </th>
-                <th scope="col" class="number">
-                  The same answer
-                </th>
-              </tr>
-            </thead>
+            <Head of={["Two people", numeric("Answered by both"), numeric("The same answer")]} />
             <tbody>
               {of.agreement.map((one) => (
                 <tr key={`${one.first} ${one.second}`}>

@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { get, type Job, post, type Run, type Schema, send } from "../api";
 import { colourOf, css } from "../colours";
-import { Empty, Loading, Problem, Text } from "../parts";
+import { ACTION_COLUMN, Empty, Head, Loading, numeric, Problem, Text } from "../parts";
 import { here, placeOf, setQuery } from "../router";
 import { clustersOf } from "../mapdata";
 import { attempt, jobs as told, lastRun, mayEdit, project } from "../session";
@@ -118,23 +118,7 @@ function Table({ runs, jobs, pin, judge }: TableProps) {
   return (
     <div class="panel scroll" tabIndex={0} role="region" aria-label="Runs">
       <table>
-        <thead>
-          <tr>
-            <th scope="col">Run</th>
-            <th scope="col">Clusters</th>
-            <th scope="col" class="number">
-              Statements
-            </th>
-            <th scope="col" class="number">
-              Not kept
-            </th>
-            <th scope="col">Held out</th>
-            <th scope="col">Made</th>
-            <th scope="col">
-              <span class="hidden">Actions</span>
-            </th>
-          </tr>
-        </thead>
+        <Head of={["Run", "Clusters", numeric("Statements"), numeric("Not kept"), "Held out", "Made", ACTION_COLUMN]} />
         <tbody>
           {runs.map((run) => (
             <tr key={run.id}>
@@ -280,24 +264,7 @@ function ModelTable({ of, fit }: { of: Schema["ModelsCompared"]; fit: (row: Sche
       ))}
       <div class="scroll" tabIndex={0} role="region" aria-label="Models by statements held back">
         <table class="models">
-          <thead>
-            <tr>
-              <th scope="col">Model</th>
-              <th scope="col" class="number">
-                Clusters
-              </th>
-              <th scope="col" class="number">
-                Score ± standard error
-              </th>
-              <th scope="col" class="number">
-                Seconds
-              </th>
-              <th scope="col">Remark</th>
-              <th scope="col">
-                <span class="hidden">Actions</span>
-              </th>
-            </tr>
-          </thead>
+          <Head of={["Model", numeric("Clusters"), numeric("Score ± standard error"), numeric("Seconds"), "Remark", ACTION_COLUMN]} />
           <tbody>
             {judged.map((row, k) => (
               <tr key={k}>
@@ -383,16 +350,7 @@ function Contingency({ of }: { of: Schema["Comparison"] }) {
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label="Rows by their clusters in both runs">
       <table class="contingency">
-        <thead>
-          <tr>
-            <th scope="col">From \ to</th>
-            {of.columns.map((name, k) => (
-              <th scope="col" key={k} class="number">
-                <Text>{name}</Text>
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <Head of={["From \\ to", ...of.columns.map(numeric)]} />
         <tbody>
           {of.counts.map((counts, k) => {
             const most = Math.max(...counts);

@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { get, post, type Row, type Schema, type Statement, upload } from "../api";
 import { listen } from "../keys";
-import { Cell, Empty, Key, Loading, Text } from "../parts";
+import { ACTION_COLUMN, Cell, Empty, Head, Key, Loading, Text } from "../parts";
 import { here, placeOf, setQuery } from "../router";
 import { attempt, lastEvent, mayEdit, mayLook, project } from "../session";
 import { cellText, count, KIND_WORDS, percent, plural } from "../words";
@@ -124,22 +124,7 @@ function Table({ list }: { list: Statement[] }) {
       </div>
       <div class="scroll narrow" tabIndex={0} role="region" aria-label="Statements">
         <table>
-          <thead>
-            <tr>
-              <th scope="col">Statement</th>
-              <th scope="col">By</th>
-              <th scope="col" class="number spare">
-                Seconds
-              </th>
-              <th scope="col" class="number spare">
-                Weight
-              </th>
-              <th scope="col">Last run</th>
-              <th scope="col">
-                <span class="hidden">Actions</span>
-              </th>
-            </tr>
-          </thead>
+          <Head of={["Statement", "By", { name: "Seconds", class: "number spare" }, { name: "Weight", class: "number spare" }, "Last run", ACTION_COLUMN]} />
           <tbody>
             {shown.map((one) => (
               <StatementRow key={`${one.event}-${one.position}`} one={one} />
@@ -331,16 +316,7 @@ function Resolver() {
         )}
         <div class="scroll narrow" tabIndex={0} role="region" aria-label="The rows">
           <table>
-            <thead>
-              <tr>
-                <th scope="col">Column</th>
-                {rows.value.map((row) => (
-                  <th scope="col" key={row.row}>
-                    <Text>{String(row.id)}</Text>
-                  </th>
-                ))}
-              </tr>
-            </thead>
+            <Head of={["Column", ...rows.value.map((row) => String(row.id))]} />
             <tbody>
               {Object.keys(rows.value[0]?.cells ?? {}).map((name) => (
                 <tr key={name}>

@@ -8,6 +8,7 @@ verbs.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -237,6 +238,51 @@ class Asker:
         for answer in rest:
             asker = asker._with(answer)
         return asker
+
+    def with_side(self, side: SideInformation) -> "Asker":
+        """The asker with other statements at the start, and without answers.
+
+        The same as a new asker of the same data and seed, but the neighbours are not searched
+        again.
+
+        Parameters
+        ----------
+        side : SideInformation
+            What is known before the first question.
+
+        Returns
+        -------
+        Asker
+        """
+        asker = self._copy((), ())
+        asker._given = _check_given(side, self.n_samples)
+        structure = self._origin.state.committee.structure
+        asker._state = _first_state(structure, asker._given, self._people, self.seed)
+        asker._origin = _Origin(asker._state)
+        return asker
+
+    def audit_pair(self, i: int, j: int) -> Question:
+        """An audit question about two rows that the caller has drawn.
+
+        For a client that needs a question at once: the answer measures the result, as those to
+        other audits do.
+
+        Parameters
+        ----------
+        i, j : int
+            Two rows, drawn uniformly from all pairs.
+
+        Returns
+        -------
+        Question
+        """
+        n = self.n_samples
+        if not (0 <= i < n and 0 <= j < n and i != j):
+            raise QuestionError(f"the rows are {i} and {j}; give two of the {n} rows.")
+        reason = "drawn at random, to measure the result"
+        probability = 2.0 / (n * (n - 1.0))
+        drawn = Question("", "pair", (i, j), audit=True, probability=probability, reason=reason)
+        return replace(drawn, id=question_id(self.seed, drawn))
 
     # What is known
 

@@ -10,6 +10,9 @@ import sqlalchemy as sa
 
 from sidelight.exceptions import SidelightError
 
+# What a full disk, a lock that is not given up or a lost connection raises.
+StoreDown = sa.exc.OperationalError
+
 _WAIT = 30_000  # milliseconds that a writer waits for another one
 
 

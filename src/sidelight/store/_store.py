@@ -5,6 +5,7 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -149,16 +150,23 @@ class Store:
         config: Mapping[str, Any] | None = None,
         archived: bool | None = None,
     ) -> Project:
-        """Change the name, the config or whether a project is archived."""
+        """Change the name, the config or whether a project is archived.
+
+        `config` is merged into the present one: dicts by their keys, everything else is replaced.
+        So two people who change different things at once both get what they want.
+        """
         row: dict[str, Any] = {}
         if name is not None:
             row["name"] = name
-        if config is not None:
-            row["config_json"] = _dump(config)
         if archived is not None:
             row["archived"] = int(archived)
         with self._engine.begin() as c:
-            c.execute(sa.update(t.project).where(t.project.c.id == number).values(row))
+            if config is not None:
+                missing = f"there is no project {number}."
+                old = _locked(c, t.project.c.config_json, t.project.c.id == number, missing)
+                row["config_json"] = _dump(merged(old, config))
+            if row:
+                c.execute(sa.update(t.project).where(t.project.c.id == number).values(row))
         return self.project(number)
 
     # The log
@@ -245,6 +253,13 @@ class Store:
         )
         with reading(self._engine) as c:
             return [_as_event(row) for row in c.execute(query)]
+
+    def event(self, project: int, number: int) -> Event | None:
+        """One event, or None."""
+        query = sa.select(t.event).where(t.event.c.project == project, t.event.c.id == number)
+        with reading(self._engine) as c:
+            row = c.execute(query).one_or_none()
+        return None if row is None else _as_event(row)
 
     def last_event(self, project: int) -> int:
         """The number of the last event of a project, 0 if there is none."""
@@ -563,9 +578,11 @@ class Store:
 
     def add_scores(self, project: int, number: int, scores: Mapping[str, Any]) -> None:
         """Add what was measured of a run after it was made."""
-        found = {**self.run(project, number)["scores"], **scores}
+        this = (t.run.c.project == project) & (t.run.c.id == number)
         with self._engine.begin() as c:
-            c.execute(sa.update(t.run).where(t.run.c.id == number).values(scores_json=_dump(found)))
+            missing = f"project {project} has no run {number}."
+            found = {**_locked(c, t.run.c.scores_json, this, missing), **scores}
+            c.execute(sa.update(t.run).where(this).values(scores_json=_dump(found)))
 
     def pin(self, project: int, number: int) -> None:
         """Make one run the answer of the project, and no other."""
@@ -603,6 +620,33 @@ def _dump(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
+def merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """One plain dict over another: dicts are merged by their keys, everything else is replaced."""
+    return {
+        **old,
+        **{
+            name: merged(old[name], value)
+            if isinstance(value, Mapping) and isinstance(old.get(name), Mapping)
+            else value
+            for name, value in new.items()
+        },
+    }
+
+
+def _locked(c: sa.Connection, column: Any, where: Any, missing: str) -> dict[str, Any]:
+    """A dict that this transaction is about to change, and nobody else until it ends."""
+    text = c.execute(sa.select(column).where(where).with_for_update()).scalar()
+    if text is None:
+        raise SidelightError(missing)
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+@lru_cache(maxsize=4096)  # 100,000 statements name a few classes and people
+def _load_name(text: str) -> Any:
+    return json.loads(text)
+
+
 def _as_project(row: Any) -> Project:
     return Project(
         row.id,
@@ -628,11 +672,11 @@ def _as_said(row: Any) -> Said:
         row.kind,
         row.i,
         row.j,
-        json.loads(row.said_json),
-        json.loads(row.class_json),
+        _load_name(row.said_json),
+        _load_name(row.class_json),
         row.weight,
-        json.loads(row.annotator_json),
-        json.loads(row.vocabulary_json),
+        _load_name(row.annotator_json),
+        _load_name(row.vocabulary_json),
         row.seconds,
         row.question,
         row.retracted_by,

@@ -156,10 +156,7 @@ def details(bench: TheBench, person: Anyone, project: int) -> Any:
 @api.patch("/projects/{project}", response_model=s.ProjectShape)
 def change(bench: TheBench, person: Editor, project: int, what: s.Change) -> Any:
     """Rename a project, put it away, or choose the words on the buttons."""
-    config = None
-    if what.words is not None:
-        old = bench.store.project(project).config
-        config = {**old, "words": {**old["words"], **what.words}}
+    config = None if what.words is None else {"words": what.words}
     found = bench.store.update_project(
         project, name=what.name, archived=what.archived, config=config
     )

@@ -1,5 +1,6 @@
 """The application: routes, errors in sentences, start and stop."""
 
+import errno
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from fastapi.staticfiles import StaticFiles
 
 from sidelight import __version__
 from sidelight.exceptions import SidelightError
+from sidelight.store import StoreDown
 from sidelight.web._api import api
 from sidelight.web._bench import Bench
 from sidelight.web._pages import page, pages
@@ -66,6 +68,8 @@ def create_app(settings: Settings) -> FastAPI:
 
     app.add_exception_handler(SidelightError, _sentence)
     app.add_exception_handler(PermissionError, _forbidden)
+    for down in (StoreDown, OSError):
+        app.add_exception_handler(down, _not_saved)
     app.add_exception_handler(HTTPException, _told)
     app.include_router(api)
     app.include_router(pages)
@@ -88,6 +92,17 @@ async def _sentence(request: Request, error: Exception) -> Response:
 
 async def _forbidden(request: Request, error: Exception) -> Response:
     return JSONResponse({"detail": str(error)}, status_code=403)
+
+
+async def _not_saved(request: Request, error: Exception) -> Response:
+    """The disk is full, or the database is gone: nothing was saved, and trying again may help."""
+    if isinstance(error, OSError) and error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        raise error
+    why = str(getattr(error, "orig", error)).strip().rstrip(".")
+    text = f"the workbench cannot save anything now ({why}); nothing of this request was kept."
+    if _wants_page(request):
+        return page("message.html", 503, title="Not saved", text=text)
+    return JSONResponse({"detail": text}, status_code=503)
 
 
 async def _told(request: Request, error: Exception) -> Response:

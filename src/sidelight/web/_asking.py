@@ -6,30 +6,51 @@ answer; if it is busy or down, questions that were computed before are served, t
 
 import multiprocessing as mp
 import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sidelight.exceptions import SidelightError
+from sidelight.side import SideInformation
 from sidelight.store import Event, Folder, Store, as_side, replay
 from sidelight.web._pool import step_back
 from sidelight.web._rows import Rows
 
 READY = 12  # questions that are kept ready for a project
+MOST_OPEN = 20  # open questions that new ones keep away from: 40 of the asker's 80 items or more
+MOST_TOLD = 500  # answers that are told one by one (20 ms each) after a start; older ones are given
 _PATIENCE = 120.0  # seconds until a silent asker counts as down
+_REST = 4.0  # between two builds of an asker: so many times what the last one took
 
 
 class Brain(NamedTuple):
-    """What the asker's process knows of a project: the asker, and up to which event."""
+    """What the asker's process knows of a project.
+
+    asker, event
+        The asker, and up to which event it has followed the log.
+    blank
+        The asker before anybody said anything: it has the neighbours, which take longest.
+    side
+        The statements in force.
+    stale
+        Whether something was said that the asker can only be given at its start.
+    rested
+        When it may be built again, by the clock that is never set back.
+    """
 
     asker: Any
     event: int
+    blank: Any
+    side: SideInformation
+    stale: bool = False
+    rested: float = 0.0
 
 
 def _think(pipe: Connection, store_address: str, bulk: str) -> None:
-    """The loop of the asker's process: (project, n, open rows) in, questions out."""
+    """The loop of the asker's process: a project and a number in, so many questions out."""
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -46,51 +67,90 @@ def _think(pipe: Connection, store_address: str, bulk: str) -> None:
             return
         project, n = wanted
         try:
-            last = store.last_event(project)
-            if checked.get(project) != last:  # nothing new, nothing new implied
-                withdraw_implied(store, project)
-                checked[project] = last
-            brains[project] = follow(brains.get(project), store, folder, project)
-            pipe.send(("questions", describe(brains[project].asker, n)))
+            brain = brains[project] = follow(brains.get(project), store, folder, project)
+            if checked.get(project) != brain.event:  # nothing new, nothing new implied
+                withdraw_implied(store, project, brain.side)
+                checked[project] = brain.event
+            thought = describe(brain.asker, n, open_rows(store, project))
+            pipe.send(("questions", thought | {"again_in": _again_in(brain)}))
         except Exception as error:
             brains.pop(project, None)
             pipe.send(("failed", f"{type(error).__name__}: {error}"))
 
 
+def _again_in(brain: Brain) -> float | None:
+    """Seconds until a stale asker may be built again; None if it is not stale."""
+    return max(brain.rested - time.monotonic(), 0.0) if brain.stale else None
+
+
 def follow(brain: Brain | None, store: Store, folder: Folder, project: int) -> Brain:
-    """The asker after all that has happened; built anew when more than its questions were answered.
+    """The asker after all that has happened.
 
-    State is the log: what was said without being asked is given at the start, answers to the
-    asker's own questions are told in their order, and what was taken back never happened.
+    State is the log. Answers to questions, and their retractions, are told as they come. What was
+    said without being asked is given at the start, so it needs another asker: the neighbours
+    are kept, and builds rest, so that one who labels selection after selection does not keep
+    the others waiting for questions.
     """
-    news = store.events(project, after=0 if brain is None else brain.event)
-    last = news[-1].id if news else (0 if brain is None else brain.event)
-    news = [event for event in news if event.kind != "select"]  # says nothing of the rows
-    if brain is not None and all(_is_reply(event) for event in news):
-        return Brain(_told(brain.asker, news), last)
-    from sidelight.query import Asker
+    if brain is None:
+        from sidelight.query import Asker
 
-    found = store.project(project)
+        found = store.project(project)
+        # The pool fits models; the asker's own chains are what moves within a second.
+        X = np.asarray(Rows(found, folder).X)
+        return _built(Asker(X, refit=None, random_state=0), store, project)
+    news = store.events(project, after=brain.event)
+    if not news:
+        followed = brain
+    else:
+        asker, is_whole = _told(brain.asker, news, of=lambda number: store.event(project, number))
+        followed = brain._replace(
+            asker=asker,
+            event=news[-1].id,
+            side=_grown(brain.side, store, project, news),
+            stale=brain.stale or not is_whole,
+        )
+    if followed.stale and time.monotonic() >= followed.rested:
+        return _built(followed.blank, store, project)
+    return followed
+
+
+def _built(blank: Any, store: Store, project: int) -> Brain:
+    """An asker that is given what nobody was asked, and told the rest."""
+    begun = time.monotonic()
     log = store.events(project)
     in_force = [one for one in replay(log) if one.retracted_by is None]
     replies = {event.id: event for event in log if _is_reply(event)}
-    given = [one for one in in_force if one.event not in replies]
     kept = [replies[one.event] for one in in_force if one.event in replies]
-    # The pool fits models; the asker's own chains are what moves within a second.
-    asker = Asker(
-        np.asarray(Rows(found, folder).X),
-        side=as_side(given, found.n_rows),
-        refit=None,
-        random_state=0,
+    old = {event.id for event in kept[:-MOST_TOLD] if not _is_audit(event)}
+    given = [one for one in in_force if one.event not in replies or one.event in old]
+    asker = blank.with_side(as_side(given, blank.n_samples))
+    asker, _ = _told(asker, [event for event in kept if event.id not in old])
+    ended = time.monotonic()
+    return Brain(
+        asker,
+        log[-1].id if log else 0,
+        blank,
+        as_side(in_force, blank.n_samples),
+        rested=ended + _REST * (ended - begun),
     )
-    return Brain(_told(asker, kept), log[-1].id if log else 0)
 
 
-def withdraw_implied(store: Store, project: int) -> list[str]:
+def _grown(
+    side: SideInformation, store: Store, project: int, news: Sequence[Event]
+) -> SideInformation:
+    """The statements in force after some more events."""
+    if any(event.kind in ("retract", "rename") for event in news):
+        return store.side(project)
+    said = replay(news)
+    return side + as_side(said, side.n_samples) if said else side
+
+
+def withdraw_implied(store: Store, project: int, side: SideInformation | None = None) -> list[str]:
     """Withdraw open questions whose answers follow from what was said; returns their ids.
 
     Questions that measure something stay open: those drawn at random, and those that are asked of
-    a second person.
+    a second person. ``side`` is what was said, if it is known already: to read 100,000 statements
+    takes two seconds, to close them .04.
     """
     open_ones = [
         question
@@ -99,7 +159,7 @@ def withdraw_implied(store: Store, project: int) -> list[str]:
     ]
     if not open_ones:
         return []
-    side = store.side(project)
+    side = store.side(project) if side is None else side
     if not side.n_statements:
         return []
     closed = side.closure()
@@ -113,34 +173,75 @@ def withdraw_implied(store: Store, project: int) -> list[str]:
     return gone
 
 
+def open_rows(store: Store, project: int) -> list[tuple[int, ...]]:
+    """The rows of the asker's questions that are before somebody, the latest ones."""
+    return [
+        tuple(question["body"]["rows"])
+        for question in store.questions(project)
+        if "slot" in question["body"]
+    ][-MOST_OPEN:]
+
+
 def _is_reply(event: Event) -> bool:
-    """Whether an event answers a question of the asker, rather than a random pair."""
-    return event.kind == "answer" and "slot" in event.body.get("asked", {})
+    """Whether an event answers a question of the asker, or a pair that was drawn in its place."""
+    asked = event.body.get("asked", {}) if event.kind == "answer" else {}
+    return "slot" in asked or "drawn" in asked
 
 
-def _told(asker: Any, events: Sequence[Event]) -> Any:
-    """The asker after replies to its questions."""
-    from sidelight.query import Question, QuestionError
+def _is_audit(event: Event) -> bool:
+    asked = event.body["asked"]
+    return "drawn" in asked or bool(asked.get("audit"))
 
+
+def _asked(asker: Any, event: Event) -> Any:
+    """The question that an event answers, as the asker knows it."""
+    from sidelight.query import Question
+
+    asked = event.body["asked"]
+    return asker.audit_pair(*asked["drawn"]) if "drawn" in asked else Question.from_dict(asked)
+
+
+def _told(
+    asker: Any, events: Sequence[Event], *, of: Callable[[int], Event | None] = lambda _: None
+) -> tuple[Any, bool]:
+    """The asker after replies and retractions of replies; False if there was something else.
+
+    ``of`` finds the event that a retraction takes back.
+    """
+    from sidelight.query import QuestionError
+
+    is_whole = True
     for event in events:
         body = event.body
         try:
-            asker = asker.answer(
-                Question.from_dict(body["asked"]),
-                body["value"],
-                annotator=body["annotator"],
-                seconds=body.get("seconds"),
-            )
-        except QuestionError:  # answered twice, or by an asker of another version
-            continue
-    return asker
+            if _is_reply(event):
+                asker = asker.answer(
+                    _asked(asker, event),
+                    body["value"],
+                    annotator=body["annotator"],
+                    seconds=body.get("seconds"),
+                )
+            elif event.kind == "retract" and event.parent is not None:
+                parent = of(event.parent)
+                if parent is None or not _is_reply(parent):
+                    is_whole = False
+                else:
+                    asker = asker.retract(f"{_asked(asker, parent).id}:{parent.body['annotator']}")
+            elif event.kind != "select":  # says nothing of the rows
+                is_whole = False
+        except QuestionError:  # answered twice, by an asker of another version, or given
+            is_whole = is_whole and event.kind != "retract"
+    return asker, is_whole
 
 
-def describe(asker: Any, n: int) -> dict[str, Any]:
+def describe(asker: Any, n: int, open_rows: Sequence[tuple[int, ...]] = ()) -> dict[str, Any]:
     """The next questions and how far it is, as plain data."""
+    from sidelight.query import Question
+
     stopping = asker.stopping
+    others = [Question("", "pair" if len(rows) > 1 else "label", rows) for rows in open_rows]
     return {
-        "questions": [question.to_dict() for question in asker.ask(n)],
+        "questions": [question.to_dict() for question in asker.ask(n, open=others)],
         "expected_error": _interval(asker.expected_error),
         "n_clusters": int(asker.n_clusters),
         "undecided": int(np.sum(asker.undecided)),
@@ -172,6 +273,7 @@ class Asking:
         self._lock = threading.Lock()
         self._news = threading.Condition()
         self._wanted: set[int] = set()
+        self._later: dict[int, float] = {}  # when to think again of what could not be told yet
         self._ready: dict[int, list[dict[str, Any]]] = {}
         self._state: dict[int, dict[str, Any]] = {}
         self._stopping = threading.Event()
@@ -235,6 +337,10 @@ class Asking:
             with self._news:
                 if not self._wanted:
                     self._news.wait(0.5)
+                due = [p for p, at in self._later.items() if at <= time.monotonic()]
+                self._wanted.update(due)
+                for project in due:
+                    del self._later[project]
                 project = self._wanted.pop() if self._wanted else None
             if project is None:
                 continue
@@ -269,6 +375,9 @@ class Asking:
             return False
         with self._lock:
             if kind == "questions":
+                again_in = what.pop("again_in")
+                if again_in is not None:
+                    self._later[project] = time.monotonic() + again_in
                 self._ready[project] = what.pop("questions")
                 self._state[project] = what
             else:
@@ -289,7 +398,13 @@ def random_pairs(
         if (i, j) not in seen:
             seen = seen | {(i, j)}
             found.append(
-                {"kind": "pair", "rows": [i, j], "audit": True, "reason": "drawn at random"}
+                {
+                    "kind": "pair",
+                    "rows": [i, j],
+                    "audit": True,
+                    "probability": 2.0 / (n_rows * (n_rows - 1.0)),
+                    "reason": "drawn at random",
+                }
             )
         if len(found) == n:
             break

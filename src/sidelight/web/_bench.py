@@ -190,6 +190,7 @@ class Bench:
                     "classes": question["offered"],
                     "reason": "two people are asked this, to see whether they agree",
                     "second": True,
+                    "asked": question["body"].get("asked", {}),
                 }
             )
         return found
@@ -331,10 +332,8 @@ class Bench:
     ) -> Event:
         """Take back an event or some of its statements; an annotator only what is their own."""
         if person.role == "annotator":
-            target = [
-                e for e in self.store.events(project, after=event - 1, limit=1) if e.id == event
-            ]
-            if not target or target[0].person != person.id:
+            target = self.store.event(project, event)
+            if target is None or target.person != person.id:
                 raise PermissionError("annotators take back what they said themselves.")
         body = {} if positions is None else {"positions": list(positions)}
         done = self.store.append(project, "retract", body, parent=event, key=key, person=person.id)
@@ -437,8 +436,7 @@ class Bench:
         self, project: int, *, kinds: Mapping[str, Sequence[str]] | None, second: float | None
     ) -> None:
         """Change who gets which questions; people who are not named stay as they are."""
-        config = dict(self.store.project(project).config)
-        rules = self.asking_rules(project)
+        rules: dict[str, Any] = {}
         if kinds is not None:
             known = {str(person.id) for person in self.store.people.all()}
             for person, wanted in kinds.items():
@@ -449,11 +447,10 @@ class Bench:
                         f"kinds of questions are {list(wanted)!r}; give one or both of "
                         f"{', '.join(KINDS)}."
                     )
-            rules["kinds"] = {**rules["kinds"], **{k: list(v) for k, v in kinds.items()}}
+            rules["kinds"] = {person: list(wanted) for person, wanted in kinds.items()}
         if second is not None:
             rules["second"] = second
-        config["asking"] = rules
-        self.store.update_project(project, config=config)
+        self.store.update_project(project, config={"asking": rules})
 
     # Runs and jobs
 
@@ -563,13 +560,20 @@ def _n_drawn(share: float, n: int, *, seed: Sequence[int]) -> int:
 def _named(
     question: Mapping[str, Any], project: int, person: Person, k: int, tab: str | None
 ) -> dict[str, Any]:
-    """A question under an id of ours, and as the asker knows it; a random pair has no asker."""
+    """A question under an id of ours, and as the asker knows it."""
     return {
+        "asked": _as_asked(question),  # a second opinion brings its own
         **question,
         "id": f"{project}-{person.id}-{k}",
         "tab": tab,
-        "asked": question if "slot" in question else {},
     }
+
+
+def _as_asked(question: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the asker is told of a question with its answer; nothing if it did not ask."""
+    if "slot" in question:
+        return question
+    return {"drawn": question["rows"]} if question.get("audit") else {}
 
 
 def _stored(question: Mapping[str, Any]) -> dict[str, Any]:

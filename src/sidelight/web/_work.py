@@ -226,10 +226,7 @@ def _layout(
     method = job["body"].get("method", "tsne")
     tell(0.0, f"computing the map ({method})")
     name = folder.put_array(plane(np.asarray(Rows(project, folder).X), method))
-    config = dict(store.project(project.id).config)
-    config["files"] = {**config["files"], "layout": name}
-    config["layout"] = method
-    store.update_project(project.id, config=config)
+    store.update_project(project.id, config={"files": {"layout": name}, "layout": method})
     return {"layout": name}
 
 
