@@ -7,6 +7,7 @@ import pytest
 
 from sidelight.exceptions import SidelightError
 from sidelight.web._map import density, in_polygon, points, profile, selected
+from sidelight.web._rows import plane
 
 
 def test_a_sample_is_fixed_and_a_view_has_its_rows():
@@ -147,3 +148,18 @@ def test_annotators_get_no_map(as_person, project):
             bob.get(f"projects/{project}/{path}")
     with pytest.raises(SidelightError, match="403"):
         bob.post(f"projects/{project}/selected", {"steps": []})
+
+
+def test_far_rows_neither_press_the_others_together_nor_fall_on_one_line():
+    rng = np.random.default_rng(0)
+    clouds = np.repeat([[0.0, 0.0], [6.0, 1.0]], [5000, 700], axis=0) + rng.normal(size=(5700, 2))
+    drawn = plane(clouds)
+    assert np.abs(drawn).max() == 1
+    # Nothing is cut off: a cloud at the edge of the map has no straight side.
+    assert (np.abs(drawn) > 0.999).sum() <= 2
+    far = np.vstack([clouds, [[1e6, 0.0], [2e6, 0.0], [0.0, -1e9]]])
+    drawn = plane(far)
+    assert np.abs(drawn).max() <= 1
+    assert len(np.unique(drawn[-3:], axis=0)) == 3
+    assert np.ptp(drawn[:-3], axis=0).max() > 1.2
+    assert not plane(np.zeros((1500, 2))).any()

@@ -338,7 +338,13 @@ class Names {
 
   /** Where names would cover each other, that of the larger cluster is shown. */
   place(view: MapView): void {
-    const places = this.shown.map(({ at, wide, high }) => ({ at: view.pixel(...at), wide, high }));
+    const width = this.parent.clientWidth;
+    const places = this.shown.map(({ at, wide, high }) => {
+      const [x, y] = view.pixel(...at);
+      // A name at the edge stays whole while its cluster is in sight.
+      const within = x < 0 || x > width ? x : Math.min(Math.max(x, wide / 2 + 4), width - wide / 2 - 4);
+      return { at: [within, y] as [number, number], wide, high };
+    });
     const clear = withoutOverlap(places);
     this.shown.forEach(({ box }, k) => {
       const [x, y] = places[k]!.at;

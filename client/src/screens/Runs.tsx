@@ -123,23 +123,26 @@ function Table({ runs, jobs, pin, judge }: TableProps) {
           {runs.map((run) => (
             <tr key={run.id}>
               <th scope="row">
-                <a href={`/p/${project.value!.id}/map?run=${run.id}`}>{runName(run)}</a>
+                <a class="short" href={`/p/${project.value!.id}/map?run=${run.id}`}>
+                  {runName(run)}
+                </a>
                 <div class="muted">
                   seed {run.seed}
                   {run.scores.automatic ? ", by itself" : ""}
                   {parameters(run)}
                 </div>
               </th>
-              <td>
+              <td class="clusters">
                 <div class="row">
                   {clustersOf(run)
                     .slice(0, 12)
                     .map((one) => (
-                      <span class="row" key={one.number}>
+                      <span class="cluster" key={one.number} title={one.name}>
                         <span class="swatch" style={{ background: css(colourOf(one.colour)) }} />
-                        <span>
-                          <Text>{one.name}</Text> {count(one.size)}
+                        <span class="name">
+                          <Text>{one.name}</Text>
                         </span>
+                        {count(one.size)}
                       </span>
                     ))}
                   {clustersOf(run).length > 12 && <span class="muted">and {clustersOf(run).length - 12} more</span>}

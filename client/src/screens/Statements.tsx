@@ -157,12 +157,12 @@ function StatementRow({ one }: { one: Statement }) {
       <td>
         <Text>{inWords(one)}</Text>
       </td>
-      <td>
+      <td class="by" title={String(one.annotator ?? "")}>
         <Text>{String(one.annotator ?? "–")}</Text>
       </td>
       <td class="number spare">{one.seconds === null ? "–" : one.seconds.toFixed(1)}</td>
       <td class="number spare">{cellText(one.weight)}</td>
-      <td>
+      <td class="short">
         {one.error !== null ? `${percent(one.error)} wrong` : one.kept === null ? "–" : one.kept ? "kept" : "not kept"}
       </td>
       <td>

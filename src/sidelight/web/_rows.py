@@ -124,10 +124,17 @@ def plane(X: NDArray[Any], method: str = "pca") -> NDArray[np.float32]:
     from sidelight.report import project
 
     found = project(X, method=method) if X.shape[1] > 1 else np.column_stack([X[:, 0], X[:, 0] * 0])
-    found = found - found.mean(axis=0)
-    # A far row would press all others into the middle; it is drawn at the edge instead.
-    reach = np.quantile(np.abs(found), 0.999) if len(found) > 1000 else np.abs(found).max()
-    return np.clip(found / (reach or 1.0), -1, 1).astype(np.float32)
+    found = found - np.median(found, axis=0)  # the mean follows a far row
+    far = np.abs(found).max()
+    bulk = np.quantile(np.abs(found), 0.999) if len(found) > 1000 else far
+    if far <= 3.0 * bulk:
+        return (found / (far or 1.0)).astype(np.float32)
+    # Far rows would press all others into the middle. They keep their order in a margin.
+    inner = 0.9
+    scaled = found * (inner / bulk) if bulk else np.zeros_like(found)
+    beyond = np.maximum(np.abs(scaled) - inner, 0.0) / (1.0 - inner)
+    squeezed = inner + (1.0 - inner) * beyond / (1.0 + beyond)
+    return np.where(beyond > 0, np.sign(scaled) * squeezed, scaled).astype(np.float32)
 
 
 @dataclass(frozen=True)
