@@ -61,7 +61,7 @@ CASES = [
         sizes=SIZES,
         score=score,
         threads=("one",),
-        time_limit=300.0,
+        time_limit=900.0,
         # Representatives: what is held does not grow with the square of the rows.
         targets=(Target("extra_mb", 1_024.0, SIZES[-1]),),
     )
