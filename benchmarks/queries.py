@@ -10,6 +10,7 @@ import csv
 import os
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,6 +36,7 @@ COLUMNS = (
 )
 
 
+@cache  # the components of kidney take as long as a rival's whole curve
 def load(name: str) -> tuple[Any, Any]:
     """A table as the methods were measured on it, and its classes."""
     plain = name.removesuffix("*")

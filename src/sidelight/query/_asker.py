@@ -26,7 +26,7 @@ from sidelight.query._log import Names, facts_of_answer, facts_of_side, side_of
 from sidelight.query._people import accuracy_interval, check_annotators
 from sidelight.query._pick import Picker
 from sidelight.query._questions import Answer, Question, QuestionError, check_value, question_id
-from sidelight.query._refit import EVERY, is_better, learn_graph, refit
+from sidelight.query._refit import EVERY, few_annotated, is_better, learn_graph, refit
 from sidelight.query._stopping import Interval, Stopping, audit_accuracy, in_words
 from sidelight.query._structure import Ints, Structure, build_structure
 from sidelight.query._witness import Witness, spoken_pairs
@@ -59,8 +59,8 @@ class Asker:
         never change it.
     refit : str, model or None, default="default"
         A model that is fitted to the answers after every 25 of them; its partition is shown if it
-        differs clearly from the asker's own and agrees with more answers. "default" is
-        DiscriminativeClustering.
+        differs clearly from the asker's own, agrees with nearly as many answers, and less than a
+        third of the rows have answers. "default" is DiscriminativeClustering.
     random_state : int, Generator or RandomState, optional
         Source of the seed.
 
@@ -298,9 +298,9 @@ class Asker:
             return self._first_labels
         own = self.own_labels
         fit = self._state.fit
-        if fit is not None and is_better(self._state.committee, own, fit.labels):
-            return fit.labels
-        return own
+        if fit is None or not few_annotated(self._state.committee):
+            return own
+        return fit.labels if is_better(self._state.committee, own, fit.labels) else own
 
     @cached_property
     def own_labels(self) -> Ints:

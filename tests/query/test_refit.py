@@ -1,0 +1,120 @@
+"""When the partition of the refit is shown, and that it changes no question."""
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+
+from sidelight.metrics import adjusted_rand
+from sidelight.query import Asker, Oracle
+from sidelight.query._refit import AGREE, agreement
+
+
+def noise(n=200):
+    """Rows that say nothing about their classes, so that chains only know what they were told."""
+    rng = np.random.default_rng(4)
+    return rng.normal(size=(n, 3)), rng.integers(2, size=n)
+
+
+X, Y = noise()
+
+
+class Given(BaseEstimator):
+    """A model that returns the partition that it was made with, and counts its fits."""
+
+    fits = 0
+
+    def __init__(self, partition=None):
+        self.partition = partition
+
+    def fit(self, X, side):
+        Given.fits += 1
+        self.labels_, self.objective_ = self.partition, 0.0
+        return self
+
+
+def answered(asker, n):
+    oracle = Oracle(Y)
+    for _ in range(n):
+        question = asker.ask()[0]
+        asker = asker.answer(question, oracle(question))
+    return asker
+
+
+def differs(one, other):
+    return adjusted_rand(one, other) < AGREE
+
+
+def annotated_share(asker):
+    return len({row for answer in asker.answers for row in answer.question.rows}) / len(Y)
+
+
+@pytest.fixture(scope="module")
+def asked():
+    settings = {"kinds": ("pair",), "audit": 0.0, "random_state": 0}
+    return answered(Asker(X, refit=Given(Y), **settings), 25), settings
+
+
+def test_a_refit_that_differs_is_shown_while_few_rows_are_annotated(asked):
+    few, _ = asked
+    assert annotated_share(few) < 1 / 3
+    assert differs(few.own_labels, Y)
+    assert np.array_equal(few.labels, Y)
+
+
+def test_from_a_third_of_the_rows_on_the_chains_are_shown_and_nothing_is_fitted(asked):
+    many = answered(asked[0], 75)
+    assert annotated_share(many) >= 1 / 3
+    before = Given.fits
+    assert np.array_equal(many.labels, many.own_labels)
+    assert differs(many.own_labels, Y)
+    assert Given.fits == before
+
+
+def test_a_refit_that_is_nearly_the_same_is_not_shown(asked):
+    near = asked[0].own_labels.copy()
+    near[:2] = near[2:4]
+    shown = answered(Asker(X, refit=Given(near), **asked[1]), 25)
+    assert not differs(shown.own_labels, near)
+    assert np.array_equal(shown.labels, shown.own_labels)
+
+
+def test_a_refit_that_breaks_many_answers_is_not_shown(asked):
+    other = np.full(len(Y), -1)
+    for answer in asked[0].answers:  # the opposite of nearly every answer
+        i, j = answer.question.rows
+        i, j = (i, j) if other[i] >= 0 else (j, i)
+        other[i] = max(other[i], 0)
+        if other[j] < 0:
+            other[j] = 1 - other[i] if answer.value == "must" else other[i]
+    other = np.maximum(other, 0)
+    shown = answered(Asker(X, refit=Given(other), **asked[1]), 25)
+    committee = shown._state.committee
+    assert differs(shown.own_labels, other)
+    assert agreement(committee, other) < agreement(committee, shown.own_labels) - 0.2
+    assert np.array_equal(shown.labels, shown.own_labels)
+
+
+def test_agreement_counts_pairs_and_the_best_match_of_names():
+    asker = Asker(X, kinds=("pair", "label"), audit=0.0, refit=None, random_state=0)
+    asker = answered(asker, 20)
+    assert {answer.question.kind for answer in asker.answers} == {"pair", "label"}
+    committee = asker._state.committee
+    assert agreement(committee, Y) == agreement(committee, 1 - Y) == 1.0
+    wrong = Y.copy()
+    i = asker.answers[0].question.rows[0]
+    wrong[i] = 1 - wrong[i]
+    broken = sum(
+        (wrong[a.question.rows[0]] == wrong[a.question.rows[-1]]) != (a.value == "must")
+        if a.question.kind == "pair"
+        else wrong[a.question.rows[0]] != a.value
+        for a in asker.answers
+    )
+    assert broken > 0
+    assert np.isclose(agreement(committee, wrong), 1 - broken / 20)
+
+
+def test_the_refit_changes_no_question(asked):
+    without = answered(Asker(X, refit=None, **asked[1]), 25)
+    rows = [[answer.question.rows for answer in asker.answers] for asker in (asked[0], without)]
+    assert rows[0] == rows[1]
+    assert np.array_equal(asked[0].own_labels, without.own_labels)
