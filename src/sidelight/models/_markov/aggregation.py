@@ -116,10 +116,10 @@ class MarkovAggregation(CondensingModel):
         The share of right statements that soft constraints assume; above 1/2 and below 1. At 2/3 a
         broken statement costs one bit, divided by n.
     n_init : int or "auto", default="auto"
-        The number of starts, of which the best is kept. "auto": 5 up to 2,000 rows. Above, 5
-        solutions without statements (fewer above 10,000 rows) that are made to keep them, above
-        5,000 rows only the best; and where labels name all clusters, a start in which the labels
-        spread along the chain, the only one above 25,000 rows.
+        The number of starts; the best is kept. "auto": 5 up to 2,000 rows. Above: 5 solutions
+        without statements (fewer above 10,000 rows) are changed to keep the statements, above 5,000
+        rows only the best of them. If labels name all clusters, there is also a start in which
+        labels spread along the chain; above 25,000 rows it is the only one.
     max_iter : int, default=100
         The maximum number of sweeps at one value of beta.
     init : {"auto", "repaired", "coloring"}, array, or fitted model, default="auto"
