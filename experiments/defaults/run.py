@@ -5,11 +5,9 @@ See README.md. A method that fails scores 0.
 
 from __future__ import annotations
 
-import math
-import re
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,18 @@ from numpy.typing import NDArray
 from experiments.defaults.development import MANY_CLASSES, SMALL, TABLES, development_table
 from experiments.defaults.methods import BEFORE, METHODS, Method
 from experiments.defaults.ranks import critical_difference, draw_diagrams, mean_ranks
+from experiments.defaults.scores import (
+    FOUND,
+    GIVEN,
+    LOSS,
+    OURS,
+    Scores,
+    below_kmeans,
+    failures,
+    mean_and_error,
+)
 from experiments.defaults.settings import LABELS, PAIRS, SETTINGS, score, statements
+from experiments.defaults.summary import render_summary
 from experiments.runner import Cell, Experiment, Outcome, Table, seed_of
 from experiments.tables import markdown
 from sidelight.exceptions import DatasetNotFoundError
@@ -32,18 +41,6 @@ CHOOSING, CONFIRMING = 0, 1
 SHORT = ("labels 2 %", "labels 10 %", "half of the classes, 10 %", "n/5 pairs", "n pairs")
 CHANGED = (*SHORT, "labels 10 %, 10 % wrong", "n pairs, 10 % wrong")
 TIMED = ("satimage", "isolet1", "mouse_bladder", "wine")
-OURS = tuple(name for name, method in METHODS.items() if method.ours)
-OTHERS = tuple(name for name in METHODS if name not in OURS)
-GIVEN, FOUND = "given", "found"
-# How the number of clusters is known, the base line to keep, and how that knows it.
-_LINES = (
-    (GIVEN, "KMeans", GIVEN),
-    (FOUND, "KMeans", GIVEN),
-    (FOUND, "KMeans, K by silhouette", FOUND),
-)
-# A difference in ARI that the page speaks of as a loss.
-LOSS = 0.05
-_ERROR_LENGTH = 60
 
 
 # One cell
@@ -131,41 +128,6 @@ def _timed_cells(repeats: int | None) -> list[Cell]:
 # Means by setting
 
 
-class Scores:
-    """Scores by table, setting, method and way to the number of clusters; a failure scores 0."""
-
-    def __init__(self, outcomes: Iterable[Outcome], measure: str = "ari") -> None:
-        found: dict[tuple[str, ...], list[float]] = {}
-        self.failed: dict[tuple[str, str], int] = {}
-        worst = 0.0 if measure in ("ari", "nmi") else math.nan
-        for outcome in outcomes:
-            cell = outcome.cell
-            key = tuple(cell[name] for name in ("dataset", "setting", "method", "clusters"))
-            value = worst if outcome.error is not None else outcome.values[measure]
-            found.setdefault(key, []).append(value)
-            if outcome.error is not None:
-                of = (cell["method"], outcome.error)
-                self.failed[of] = self.failed.get(of, 0) + 1
-        self.means = {key: float(np.mean(values)) for key, values in found.items()}
-        self.datasets, self.settings, self.methods = (
-            tuple(dict.fromkeys(key[i] for key in found)) for i in range(3)
-        )
-
-    def column(self, setting: str, method: str, clusters: str = GIVEN) -> Floats:
-        """The scores of a method in a setting, table by table; NaN where it was not run."""
-        keys = ((name, setting, method, clusters) for name in self.datasets)
-        return np.array([self.means.get(key, math.nan) for key in keys])
-
-
-def _mean_and_error(values: Floats) -> tuple[float, float]:
-    """Over the tables that have a value."""
-    values = values[~np.isnan(values)]
-    if not len(values):
-        return math.nan, math.nan
-    error = float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else math.nan
-    return float(values.mean()), error
-
-
 def _render_means(outcomes: Sequence[Outcome]) -> tuple[list[dict[str, Any]], str]:
     rows = _mean_rows(outcomes)
     text = f"Tables: {', '.join(Scores(outcomes).datasets)}.\n"
@@ -187,30 +149,7 @@ def _render_means(outcomes: Sequence[Outcome]) -> tuple[list[dict[str, Any]], st
             "\nMean of log2(clusters found / classes); 0 is the right number, 1 twice as many\n\n"
         )
         text += _wide(found, tuple(SETTINGS), lambda row: f"{row['log_ratio']:+.2f}")
-    return rows, text + _below_kmeans(Scores(outcomes)) + _failures(Scores(outcomes))
-
-
-def _below_kmeans(scores: Scores) -> str:
-    """Our models that are far below KMeans, which has no statements, in a mean; or that none is.
-
-    A model that has to find the number of clusters is held against KMeans that is told the number,
-    and against KMeans that has to find it too.
-    """
-    lines = []
-    for method, (clusters, line, told) in product(OURS, _LINES):
-        gaps = {
-            setting: _mean_and_error(
-                scores.column(setting, method, clusters) - scores.column(setting, line, told)
-            )[0]
-            for setting in scores.settings
-        }
-        low = [f"{setting} {gap:+.3f}" for setting, gap in gaps.items() if gap < -LOSS]
-        if low:
-            lines.append([f"**{method}**", clusters, line, "; ".join(low)])
-    if not lines:
-        return f"\nNo model is more than {LOSS} below KMeans in the mean of a setting.\n"
-    title = f"\nMore than {LOSS} below KMeans without statements in the mean of a setting"
-    return f"{title}\n\n" + markdown(["method", "number of clusters", "line", "less it"], lines)
+    return rows, text + below_kmeans(Scores(outcomes)) + failures(Scores(outcomes))
 
 
 def _mean_rows(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
@@ -221,14 +160,14 @@ def _mean_rows(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
         values = ari.column(setting, method, clusters)
         if np.isnan(values).all():
             continue
-        mean, error = _mean_and_error(values)
+        mean, error = mean_and_error(values)
         numbers = of["clusters"].column(setting, method, clusters)
         classes = of["classes"].column(setting, method, clusters)
         ratio = np.log2(numbers / classes)
         rows.append({
             "setting": setting, "clusters": clusters, "method": method, "ari": mean, "se": error,
-            "nmi": _mean_and_error(of["nmi"].column(setting, method, clusters))[0],
-            "log_ratio": _mean_and_error(ratio)[0],
+            "nmi": mean_and_error(of["nmi"].column(setting, method, clusters))[0],
+            "log_ratio": mean_and_error(ratio)[0],
             "tables": int((~np.isnan(values)).sum()),
         })  # fmt: skip
     return rows
@@ -254,17 +193,6 @@ def _wide(
 def _place(method: str) -> tuple[int, str]:
     """The order of the methods in tables: a default before its change stands below it."""
     return list(METHODS).index(method.removesuffix(", before")), method
-
-
-def _failures(scores: Scores) -> str:
-    if not scores.failed:
-        return ""
-    groups: dict[tuple[str, str], int] = {}
-    for (method, error), n in scores.failed.items():
-        kind = re.sub(r"\d+", "#", error)[:_ERROR_LENGTH]  # errors name rows and counts
-        groups[method, kind] = groups.get((method, kind), 0) + n
-    lines = [[method, str(n), error] for (method, error), n in groups.items()]
-    return "\nErrors, each scored as 0:\n\n" + markdown(["method", "cells", "error"], lines)
 
 
 # Ranks
@@ -386,7 +314,7 @@ def _render_losses(outcomes: Sequence[Outcome]) -> tuple[list[dict[str, Any]], s
         if np.isnan(mine).all() or "KMeans" not in others:
             continue
         single = max(others, key=lambda name: float(others[name].mean()))
-        difference, error = _mean_and_error(mine - others[single])
+        difference, error = mean_and_error(mine - others[single])
         best = np.max(list(others.values()), axis=0)
         beaten = [
             f"{name} {gap:+.2f}"
@@ -395,9 +323,9 @@ def _render_losses(outcomes: Sequence[Outcome]) -> tuple[list[dict[str, Any]], s
         ]
         rows.append({
             "setting": setting, "method": method,
-            "less_kmeans": _mean_and_error(mine - others["KMeans"])[0],
+            "less_kmeans": mean_and_error(mine - others["KMeans"])[0],
             "best_single": single, "less_best_single": difference, "se": error,
-            "less_hindsight": _mean_and_error(mine - best)[0], "beaten": "; ".join(beaten),
+            "less_hindsight": mean_and_error(mine - best)[0], "beaten": "; ".join(beaten),
         })  # fmt: skip
     text = "ARI less that of KMeans; of the best other method of the setting, by mean; and of the "
     text += "best other of each table, picked in hindsight.\n\n"
@@ -461,6 +389,7 @@ EXPERIMENT = Experiment(
     missing=missing,
     recorded=_RECORDED,
     tables={
+        "summary": Table("The whole in short", _PROTOCOL, _all_cells, render_summary),
         "means": Table("Means by setting", _PROTOCOL, _all_cells, _render_means),
         "ranks": Table(
             "Mean ranks, and which of them differ",

@@ -194,3 +194,24 @@ def test_losses_are_measured_against_the_best_other_of_each_table(harness):
     assert row["less_kmeans"] == pytest.approx(0.0)
     assert row["less_hindsight"] == pytest.approx(-0.2)
     assert row["beaten"] == "one -0.20; two -0.20"
+
+
+def test_the_summary_sets_the_default_beside_the_best_other(harness):
+    def outcome(dataset, method, ari):
+        cell = {"dataset": dataset, "setting": "labels 10 %", "method": method}
+        values = {"ari": ari, "nmi": ari, "clusters": 3.0, "classes": 3.0}
+        return Outcome(cell | {"clusters": "given", "draw": 1}, values)
+
+    given = {"KMeans": (0.5, 0.5), "LDA": (0.9, 0.3), "DiscriminativeClustering": (0.8, 0.6)}
+    outcomes = [
+        outcome(name, method, values[i])
+        for method, values in given.items()
+        for i, name in enumerate(("one", "two"))
+    ]
+    outcomes.append(outcome("one", "MarkovAggregation", 0.75))  # one table alone has no rival
+    (row,), text = harness.render_summary(outcomes)
+    assert row["best"] == "LDA"
+    assert row["less_best"] == pytest.approx(0.1)
+    assert row["less_hindsight"] == row["less_base_lines"] == pytest.approx(0.0)
+    assert "| `DiscriminativeClustering` | **.700** |" in text
+    assert "| `MarkovAggregation`, 1 of 2 tables | .750 |" in text
