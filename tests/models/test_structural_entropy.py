@@ -135,6 +135,26 @@ def test_a_price_that_tears_single_rows_off_to_make_up_the_number_is_lowered():
     assert model.objective_ == pytest.approx(expected, abs=1e-6)
 
 
+def test_clusters_of_labelled_rows_only_lower_the_price():
+    from sidelight.models._entropy import clustering
+
+    # Nine of ten clusters were the labelled rows of a class, and the tenth all other rows.
+    n, labels = 1_000, np.zeros(1_000, dtype=np.int64)
+    groups = np.arange(n)
+    for k in range(9):
+        groups[k * 10 : k * 10 + 10] = k * 10
+        labels[k * 10 : k * 10 + 10] = k + 1
+    problem = clustering.Problem(None, None, groups, None, False, 10, False, True, 0.5)
+    assert clustering._is_torn(problem, labels)
+    assert not clustering._is_torn(problem._replace(price=0.0), labels)
+    assert not clustering._is_torn(problem._replace(n_clusters=None), labels)
+    # The same groups, each with as many other rows as a class has.
+    whole = np.where(np.arange(n) < 90, labels, np.arange(n) % 10)
+    assert not clustering._is_torn(problem, whole)
+    # Where nearly all rows are stated, a cluster of stated rows is nothing special.
+    assert not clustering._is_torn(problem._replace(groups=np.arange(n) // 10 * 10), whole)
+
+
 def test_a_dense_and_a_sparse_cluster_are_both_found_by_local_scales():
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(0, 0.05, (100, 2)), rng.normal([7, 0], 1.5, (100, 2))])
