@@ -75,7 +75,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             paper,
             {name: experiment.tables[name] for name in names},
             options=options,
-            mark=stamp(folder, paper, command_of(paper, options)),
         )
     return 0
 
@@ -93,7 +92,6 @@ def reproduce(
     tables: dict[str, Table],
     *,
     options: argparse.Namespace,
-    mark: Stamp,
 ) -> None:
     """Run the cells of all tables, then write each table and the page that holds them all."""
     console = Console(stderr=True, highlight=False)
@@ -119,6 +117,8 @@ def reproduce(
         outcomes |= {_key(outcome.cell): outcome for outcome in found}
     target = options.results / paper
     target.mkdir(parents=True, exist_ok=True)
+    used = experiment.used_by(c for cells in wanted.values() for c in cells)
+    mark = stamp(options.folder.resolve(), paper, command_of(paper, options), used)
     page = [f"# {experiment.title}\n", mark.line()]
     page.append(f"\nMade by `{mark.command}`, {versions(mark)}.\n")
     for name, table in tables.items():

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
@@ -44,6 +45,11 @@ class Method(NamedTuple):
 
 # Ten starts, as k-means is used by people.
 PLAIN = Method("KMeans", ())
+
+
+def uses(method: Method) -> tuple[str, ...]:
+    """The model of ours that a method fits; K-means is scikit-learn's."""
+    return () if method is PLAIN else (method.model,)
 
 
 def fit(
@@ -85,16 +91,23 @@ def scores(
 
 
 def min_max(X: Any) -> Any:
-    """Columns from 0 to 1."""
+    """Columns from 0 to 1; sparse ones stay sparse, and begin at 0 already."""
+    if issparse(X):
+        assert X.min() == 0
+        high = X.max(axis=0).toarray().ravel()
+        return X.multiply(1.0 / (high + (high == 0))).tocsr()
     low, high = X.min(axis=0), X.max(axis=0)
     return (X - low) / (high - low + (high == low))
 
 
 def log_components(X: Any, n_components: int = 50) -> Any:
     """Counts as is usual for them: equal depth, log(1 + x), principal components."""
-    depth = X.sum(axis=1, keepdims=True)
-    scaled = np.log1p(X * (np.median(depth) / np.where(depth > 0, depth, 1.0)))
-    return PCA(min(n_components, *X.shape), svd_solver="full").fit_transform(scaled)
+    X = csr_array(X)
+    depth = X.sum(axis=1)
+    factors = np.median(depth) / np.where(depth > 0, depth, 1.0)
+    scaled = X.multiply(factors[:, None]).tocsr().log1p()
+    n_components = min(n_components, min(X.shape) - 1)
+    return PCA(n_components, svd_solver="arpack", random_state=0).fit_transform(scaled)
 
 
 # How they are shown

@@ -73,7 +73,8 @@ class Experiment:
     """A paper: how one cell is run, and its tables by their number in the paper.
 
     `missing(cell)` says what is not there that the cell needs (a data set), or None. `recorded`
-    are the cells of `expected.csv`.
+    are the cells of `expected.csv`. `uses(cell)` names the models that the cell fits, and what it
+    takes of `sidelight.query`, so that a change of other models leaves it alone (None: all).
     """
 
     title: str
@@ -81,6 +82,13 @@ class Experiment:
     tables: Mapping[str, Table]
     missing: Callable[[Cell], str | None] = lambda cell: None
     recorded: tuple[Cell, ...] = ()
+    uses: Callable[[Cell], Iterable[str]] | None = None
+
+    def used_by(self, cells: Iterable[Cell]) -> frozenset[str] | None:
+        """What any of these cells uses."""
+        if self.uses is None:
+            return None
+        return frozenset(name for cell in cells for name in self.uses(cell))
 
 
 def papers(folder: Path = HERE) -> list[str]:
@@ -128,17 +136,21 @@ def run_cells(
 ) -> list[Outcome]:
     """Run the cells that the cache does not hold; all outcomes, in the order of the cells."""
     console = console or Console(stderr=True)
-    store = cache_folder.resolve() / paper / code_version(folder, paper)
-    store.mkdir(parents=True, exist_ok=True)
     by_key = {_digest(cell): cell for cell in cells}
-    outcomes = {key: _read(store / f"{key}.json", cell) for key, cell in by_key.items()}
+    used = {key: load(folder, paper).used_by([cell]) for key, cell in by_key.items()}
+    place = cache_folder.resolve() / paper
+    stores = {of: place / code_version(folder, paper, of) for of in set(used.values())}
+    for store in stores.values():
+        store.mkdir(parents=True, exist_ok=True)
+    paths = {key: stores[of] / f"{key}.json" for key, of in used.items()}
+    outcomes = {key: _read(paths[key], cell) for key, cell in by_key.items()}
     # In the order of their hashes, which mixes small data sets with large ones, so that
     # the time left is told well from the first minute.
     to_do = sorted(key for key, outcome in outcomes.items() if outcome is None)
-    work = partial(_work, folder, paper, store)
+    work = partial(_work, folder, paper)
     with _progress(console) as progress:
         task = progress.add_task(paper, total=len(by_key), completed=len(by_key) - len(to_do))
-        for key, outcome in _results(jobs, [delayed(work)(key, by_key[key]) for key in to_do]):
+        for key, outcome in _results(jobs, [delayed(work)(paths[k], by_key[k]) for k in to_do]):
             outcomes[key] = outcome
             progress.advance(task)
     return [outcome for outcome in outcomes.values() if outcome is not None]
@@ -153,7 +165,7 @@ def _results(jobs: int, calls: list[Any]) -> Iterable[Any]:
     return found
 
 
-def _work(folder: Path, paper: str, store: Path, key: str, cell: Cell) -> tuple[str, Outcome]:
+def _work(folder: Path, paper: str, path: Path, cell: Cell) -> tuple[str, Outcome]:
     """Run one cell, here in a worker, and store it at once: a kill loses only what is under way."""
     start = time.process_time()
     try:
@@ -163,13 +175,12 @@ def _work(folder: Path, paper: str, store: Path, key: str, cell: Cell) -> tuple[
             values = {name: float(value) for name, value in load(folder, paper).run(cell).items()}
     except Exception as error:
         # Not stored: the next run tries again.
-        return key, Outcome(cell, {}, f"{type(error).__name__}: {error}".splitlines()[0])
+        return path.stem, Outcome(cell, {}, f"{type(error).__name__}: {error}".splitlines()[0])
     seconds = time.process_time() - start
-    path = store / f"{key}.json"
     scratch = path.with_suffix(f".{os.getpid()}.tmp")
     scratch.write_text(json.dumps({"cell": cell, "values": values, "seconds": seconds}))
     scratch.replace(path)
-    return key, Outcome(cell, values, None, seconds)
+    return path.stem, Outcome(cell, values, None, seconds)
 
 
 def _read(path: Path, cell: Cell) -> Outcome | None:

@@ -1,8 +1,10 @@
 """Which sources can change a result, and whether a page is older than they are.
 
-The version of an experiment is a hash of what its `run` function can reach: definitions of the
-experiments' own files, one by one, and whole files of sidelight. Comments, docstrings, the code
-that shows tables, and folders that no result comes from (web, cli, ...) are not part of it.
+The version of a cell is a hash of what the `run` function of its experiment can reach: definitions
+of the experiments and of sidelight, one by one. Comments, docstrings, types, the words of errors
+and warnings, the code that shows tables, and folders that no result comes from (web, cli, ...) are
+not part of it. An experiment may say which models a cell fits (`Experiment.uses`); models that
+it names for other cells are then left out. A model that another model asks the registry for counts.
 
 A page carries its stamp in one line, an HTML comment with JSON inside. `python -m experiments
 --stale` compares the stamps with the sources of today.
@@ -31,24 +33,26 @@ SHOWING = frozenset({"cli", "report", "store", "testing", "web"})
 ASIDE = ("sidelight._validation", "sidelight.select")
 
 
-def code_version(folder: Path, paper: str) -> str:
+def code_version(folder: Path, paper: str, uses: frozenset[str] | None = None) -> str:
     """A hash of everything whose change may change a result, and of the libraries' versions."""
-    return _digest({"sources": sources(folder, paper), "libraries": libraries()})
+    return _digest({"sources": sources(folder, paper, uses), "libraries": libraries()})
 
 
 @cache
-def sources(folder: Path, paper: str) -> dict[str, str]:
-    """Hashes of the definitions and files that the cells of an experiment depend on."""
+def sources(folder: Path, paper: str, uses: frozenset[str] | None = None) -> dict[str, str]:
+    """Hashes of the definitions that cells with these models depend on (None: all cells)."""
     import sidelight
 
-    walk = _Walk(Path(sidelight.__file__).parent, folder / paper)
-    walk.definition(folder / paper / "run.py", "run")
+    walk = _Walk(Path(sidelight.__file__).parent, folder / paper, uses)
+    walk.reach(f"experiments.{paper}.run", folder / paper / "run.py", "run")
+    for name in sorted(uses or ()):
+        walk.reach_model(name)
     return dict(sorted(walk.found.items()))
 
 
-def sources_hash(folder: Path, paper: str) -> str:
+def sources_hash(folder: Path, paper: str, uses: frozenset[str] | None = None) -> str:
     """The same as one hash, which a page carries."""
-    return _digest(sources(folder, paper))
+    return _digest(sources(folder, paper, uses))
 
 
 def libraries() -> dict[str, str]:
@@ -76,6 +80,7 @@ class Stamp:
     commit: str
     sources: str
     libraries: dict[str, str] = field(default_factory=dict)
+    uses: list[str] | None = None  # the models of its cells; None: all that the paper names
 
     def line(self) -> str:
         """The one line of a page that holds it."""
@@ -85,9 +90,11 @@ class Stamp:
 _BEFORE, _AFTER = "<!-- stamp ", " -->"
 
 
-def stamp(folder: Path, paper: str, command: str) -> Stamp:
+def stamp(folder: Path, paper: str, command: str, uses: frozenset[str] | None = None) -> Stamp:
     """The stamp of a page that is made now."""
-    return Stamp(paper, command, commit(), sources_hash(folder, paper), libraries())
+    made = sources_hash(folder, paper, uses)
+    named = None if uses is None else sorted(uses)
+    return Stamp(paper, command, commit(), made, libraries(), named)
 
 
 def commit() -> str:
@@ -139,7 +146,8 @@ def pages(folder: Path = HERE, results: Path = PAGES) -> list[Page]:
 def _why(known: Stamp, folder: Path) -> str:
     """Why a page with this stamp is stale: sources or libraries are others today."""
     why = []
-    if known.sources != sources_hash(folder, known.paper):
+    uses = None if known.uses is None else frozenset(known.uses)
+    if known.sources != sources_hash(folder, known.paper, uses):
         why.append("other sources")
     if known.libraries != libraries():
         why.append("other libraries")
@@ -148,7 +156,7 @@ def _why(known: Stamp, folder: Path) -> str:
 
 def forget() -> None:
     """Read all files anew, after they were changed."""
-    for remembered in (_homes, _bindings, _parsed, sources):
+    for remembered in (_homes, _bindings, sources):
         remembered.cache_clear()
 
 
@@ -158,80 +166,102 @@ def forget() -> None:
 class _Walk:
     """From one definition to all that it names, in our package and in the experiments."""
 
-    def __init__(self, package: Path, paper: Path) -> None:
-        self.package, self.paper = package, paper
+    def __init__(self, package: Path, paper: Path, uses: frozenset[str] | None = None) -> None:
+        self.package, self.paper, self.uses = package, paper, uses
         self.found: dict[str, str] = {}
         self._homes = _homes(package)
+        self._waiting: list[tuple[ast.stmt, str, Path]] = []
 
-    def definition(self, path: Path, name: str) -> None:
-        """One name of a file of the experiments, and whatever it uses."""
-        key = f"{self._name(path)}:{name}"
-        if key in self.found:
-            return
-        bound, imported = _bindings(path)
-        if name in imported:
-            self._import(*imported[name])
-            return
-        statements = bound.get(name, [])
-        self.found[key] = _hash(statements)
-        for statement in statements:
-            for used, attribute in _uses(statement):
-                if used in imported:
-                    module, of_module = imported[used]
-                    # `rivals.fit`: one definition of the module, not all of it
-                    if of_module is not None and self._file(f"{module}.{of_module}"):
-                        module, of_module = f"{module}.{of_module}", None
-                    self._import(module, attribute if of_module is None else of_module)
-                elif used in bound and used != name:
-                    self.definition(path, used)
-            self._models_named(statement)
+    def reach(self, module: str, path: Path, name: str) -> None:
+        """One definition, and all that follows from it."""
+        self.definition(module, path, name)
+        while self._waiting:
+            self._follow(*self._waiting.pop())
 
-    def _import(self, module: str, name: str | None) -> None:
+    def reach_model(self, name: str) -> None:
+        """A model, or what else a cell says that it uses, where a text alone names it."""
+        if name in self._homes:
+            self._door(name, "experiments")
+        while self._waiting:
+            self._follow(*self._waiting.pop())
+
+    def definition(self, module: str, path: Path, name: str | None) -> None:
+        """One name of a file, or all of them, and whatever they use."""
+        file = self._name(path)
+        bound, imported = _bindings(path, module)
+        if name is None:
+            for each in [*bound, *imported]:
+                self.definition(module, path, each)
+            return
+        if name not in bound:
+            if name in imported:
+                self._import(*imported[name], ours=module)
+            return
+        for each in (name, _EFFECTS):  # what a file does when it is loaded counts with any of it
+            if each in bound and f"{file}:{each}" not in self.found:
+                self.found[f"{file}:{each}"] = _hash(bound[each])
+                self._waiting += [(statement, module, path) for statement in bound[each]]
+
+    def _follow(self, statement: ast.stmt, module: str, path: Path) -> None:
+        """All that a statement uses: its own file's names, imported ones, models by their name."""
+        imported = {**_bindings(path, module)[1], **_inner_imports(statement, module)}
+        used_names, texts = _uses(statement)
+        for used, attribute in used_names:
+            if used not in imported:
+                self.definition(module, path, used)
+                continue
+            origin, name = imported[used]
+            # `rivals.fit`: one definition of the module, not all of it
+            if name is not None and self._file(f"{origin}.{name}"):
+                origin, name = f"{origin}.{name}", None
+            elif name is None and used != origin and used == origin.split(".")[0]:
+                attribute = None  # `import a.b`, which defines a
+            self._import(origin, attribute if name is None else name, ours=module)
+        for text in texts & self._homes.keys():
+            self._import("sidelight.models", text, ours=module)
+
+    def _import(self, module: str, name: str | None, *, ours: str) -> None:
+        """A name of another file; None is the whole file."""
         path = self._file(module)
-        if path is None:
+        if path is None or (ours, module) == ASIDE:
             return
-        if module.startswith("experiments"):
-            bound, _ = _bindings(path)
-            for each in [name] if name is not None else bound:
-                self.definition(path, each)
+        if module.startswith("sidelight.") and module.split(".")[1] in SHOWING:
             return
-        if module == "sidelight.models" and name in (None, "model_names"):
-            name = None
-            for home in self._homes.values():  # any of them
-                self._ours(home, None)
-        self._ours(module, name)
-
-    def _ours(self, module: str, name: str | None) -> None:
-        """A file of sidelight with everything that it imports."""
         if name is not None and self._file(f"{module}.{name}"):
             module, name = f"{module}.{name}", None
+            self._import(module, name, ours=ours)
+            return
+        if module.split(".")[0] != "sidelight":
+            self.definition(module, path, name)
+            return
+        if self._left_out(module, name, ours):
+            return
         if module in ("sidelight", "sidelight.models"):
-            # Lazy doors: the name says which file is meant. `find_model` is called with a text,
-            # which `_models_named` reads; `model_names` is for our error messages.
-            if name in self._homes:
-                self._ours(self._homes[name], None)
-            elif name in _OTHERS:
-                self._ours(_OTHERS[name], None)
+            self._door(name, ours)
             return
-        path = self._file(module)
-        if path is None or module.split(".")[1] in SHOWING:
-            return
-        key = self._name(path)
-        if key in self.found:
-            return
-        tree = _parsed(path)
-        self.found[key] = _hash([tree])
-        for imported, names in _imports(tree, module, is_package=path.name == "__init__.py"):
-            if (module, imported) != ASIDE:
-                for each in names or [None]:
-                    self._ours(imported, each)
-        self._models_named(tree)
+        self.definition(module, path, name)
 
-    def _models_named(self, tree: ast.AST) -> None:
-        """Models that are asked for by a text with their name."""
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and node.value in self._homes:
-                self._ours(self._homes[node.value], None)
+    def _left_out(self, module: str, name: str | None, ours: str) -> bool:
+        """Whether an experiment names it for other cells than those that are asked about."""
+        if self.uses is None or ours.split(".")[0] == "sidelight" or name in self.uses:
+            return False
+        return module == "sidelight.query" or (
+            module in ("sidelight", "sidelight.models") and name in self._homes
+        )
+
+    def _door(self, name: str | None, ours: str) -> None:
+        """Of a lazy door the name says which file is meant.
+
+        `find_model` is called with a text, which `_follow` reads; inside of sidelight `model_names`
+        is for error messages.
+        """
+        if name in self._homes:
+            self._import(self._homes[name], name, ours="sidelight")
+        elif name in _OTHERS:
+            self._import(_OTHERS[name], name, ours="sidelight")
+        elif name in (None, "model_names") and ours.split(".")[0] != "sidelight":
+            for each in self._homes:  # any of them
+                self._door(each, ours)
 
     def _file(self, module: str) -> Path | None:
         """The file of a module of ours; None for those of others, and for what is no module."""
@@ -254,6 +284,9 @@ class _Walk:
                 return f"{shown}/{path.relative_to(root).as_posix()}"
         return f"experiments/{path.relative_to(HERE).as_posix()}"
 
+
+_Import = tuple[str, str | None]  # a module, and the name that is taken of it
+_EFFECTS = "<module>"
 
 _OTHERS = {
     "ClusterResult": "sidelight.results",
@@ -280,84 +313,143 @@ def _homes(package: Path) -> dict[str, str]:
 
 
 @cache
-def _bindings(path: Path) -> tuple[dict[str, list[ast.stmt]], dict[str, tuple[str, str | None]]]:
-    """Of a file: its definitions by name, and the (module, name) behind each imported name."""
+def _bindings(path: Path, module: str) -> tuple[dict[str, list[ast.stmt]], dict[str, _Import]]:
+    """Of a file: its definitions by name, and the (module, name) behind each imported name.
+
+    Statements that define nothing, or only on a condition, are what a file does when it is loaded.
+    """
     bound: dict[str, list[ast.stmt]] = {}
-    imported: dict[str, tuple[str, str | None]] = {}
-    for statement in _parsed(path).body:
-        if isinstance(statement, ast.ImportFrom):
-            for alias in statement.names:
-                imported[alias.asname or alias.name] = (str(statement.module), alias.name)
-        elif isinstance(statement, ast.Import):
-            for alias in statement.names:
-                imported[alias.asname or alias.name.split(".")[0]] = (alias.name, None)
-        else:
-            for name in _binds(statement):
-                bound.setdefault(name, []).append(statement)
+    imported: dict[str, _Import] = {}
+    for statement in _parsed(path.read_text("utf-8")).body:
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            imported |= _imports(statement, module, is_package=path.name == "__init__.py")
+            continue
+        names = [*_binds(statement)]
+        if not names or not isinstance(statement, _PLAIN):
+            names.append(_EFFECTS)
+            imported |= _inner_imports(statement, module)
+        for name in names:
+            bound.setdefault(name, []).append(statement)
     return bound, imported
+
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_PLAIN = (*_DEFINITIONS, ast.Assign, ast.AnnAssign, ast.AugAssign)
 
 
 def _binds(statement: ast.stmt) -> Iterator[str]:
     """The names that a statement of a module defines."""
-    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+    if isinstance(statement, _DEFINITIONS):
         yield statement.name
         return
     for node in ast.walk(statement):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
-
-
-def _uses(statement: ast.stmt) -> Iterator[tuple[str, str | None]]:
-    """The names that it uses, with the attribute where only that is taken of them."""
-    taken = {
-        id(node.value): (node.value.id, node.attr)
-        for node in ast.walk(statement)
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
-    }
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Name):
-            yield taken.get(id(node), (node.id, None))
-
-
-def _imports(
-    tree: ast.AST, module: str, *, is_package: bool
-) -> Iterator[tuple[str, list[str | None]]]:
-    """The modules that a file imports anywhere, for other reasons than its types."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            for other in node.orelse:
-                yield from _imports(other, module, is_package=is_package)
-        elif isinstance(node, ast.Import):
-            for alias in node.names:
-                yield alias.name, []
-        elif isinstance(node, ast.ImportFrom):
-            origin = node.module or ""
-            if node.level:
-                base = module.split(".")
-                base = base[: len(base) - node.level + is_package]
-                origin = ".".join([*base, *([origin] if origin else [])])
-            if origin.split(".")[0] == "sidelight":
-                yield origin, [alias.name for alias in node.names]
-        else:
-            yield from _imports(node, module, is_package=is_package)
+        elif isinstance(node, _DEFINITIONS):
+            yield node.name
 
 
 @cache
-def _parsed(path: Path) -> ast.Module:
-    """The code of a file without docstrings."""
-    tree = ast.parse(path.read_text("utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            first = node.body[0] if node.body else None
-            if (
-                isinstance(first, ast.Expr)
-                and isinstance(first.value, ast.Constant)
-                and isinstance(first.value.value, str)
-            ):
-                del node.body[0]
+def _uses(statement: ast.stmt) -> tuple[set[tuple[str, str | None]], set[str]]:
+    """The names that it uses, with the attribute where only that is taken of them; its texts."""
+    nodes = list(ast.walk(statement))
+    taken = {
+        id(node.value): (node.value.id, node.attr)
+        for node in nodes
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    }
+    names = {taken.get(id(node), (node.id, None)) for node in nodes if isinstance(node, ast.Name)}
+    texts = {node.value for node in nodes if isinstance(node, ast.Constant)}
+    return names, {text for text in texts if isinstance(text, str)}
+
+
+@cache
+def _inner_imports(statement: ast.stmt, module: str) -> dict[str, _Import]:
+    """What is imported inside a statement, such as in a function."""
+    found: dict[str, _Import] = {}
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found |= _imports(node, module, is_package=False)
+    return found
+
+
+def _imports(
+    node: ast.Import | ast.ImportFrom, module: str, *, is_package: bool
+) -> dict[str, _Import]:
+    """The (module, name) behind each name that an import defines."""
+    if isinstance(node, ast.Import):
+        return {a.asname or a.name.split(".")[0]: (a.name, None) for a in node.names}
+    origin = node.module or ""
+    if node.level:
+        base = module.split(".")
+        base = base[: len(base) - node.level + is_package]
+        origin = ".".join([*base, *([origin] if origin else [])])
+    return {alias.asname or alias.name: (origin, alias.name) for alias in node.names}
+
+
+@cache
+def _parsed(text: str) -> ast.Module:
+    """The code of a file without docstrings, types and the words of errors and warnings."""
+    tree: ast.Module = _Bare().visit(ast.parse(text))
     return tree
+
+
+class _Bare(ast.NodeTransformer):
+    """Leave out what cannot change a result."""
+
+    def visit(self, node: ast.AST) -> Any:
+        """Docstrings, of whatever can have one; then the rest."""
+        if isinstance(node, (ast.Module, *_DEFINITIONS)):
+            first = node.body[0] if node.body else None
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+                del node.body[0]
+        return super().visit(node)
+
+    def visit_If(self, node: ast.If) -> Any:
+        """Imports for types alone."""
+        if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            return [self.visit(other) for other in node.orelse]
+        return self.generic_visit(node)
+
+    def visit_arg(self, node: ast.arg) -> ast.arg:
+        """The type of a parameter."""
+        node.annotation = None
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        """The type of what a function returns."""
+        node.returns = None
+        return self.generic_visit(node)
+
+    def visit_Raise(self, node: ast.Raise) -> Any:
+        """What an error says."""
+        return _Wordless().visit(self.generic_visit(node))
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        """What a warning says."""
+        self.generic_visit(node)
+        if ast.unparse(node.func) in ("warn", "warnings.warn"):
+            return _Wordless().visit(node)
+        return node
+
+
+class _Wordless(ast.NodeTransformer):
+    """Without texts, and what is put into them."""
+
+    def visit_Constant(self, node: ast.Constant) -> Any:
+        """A text."""
+        return ast.Constant("") if isinstance(node.value, str) else node
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> Any:
+        """A text with values."""
+        return ast.Constant("")
+
+
+@cache
+def _dump(tree: ast.AST) -> str:
+    return ast.dump(tree)
 
 
 def _hash(trees: Sequence[ast.AST]) -> str:
     """A hash of code; places in the file and comments are not part of a tree."""
-    return hashlib.sha256("\n".join(map(ast.dump, trees)).encode()).hexdigest()[:12]
+    return hashlib.sha256("\n".join(map(_dump, trees)).encode()).hexdigest()[:12]

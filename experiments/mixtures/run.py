@@ -83,6 +83,15 @@ def run(cell: Cell) -> Mapping[str, float]:
     }
 
 
+def uses(cell: Cell) -> tuple[str, ...]:
+    """The model of ours that this cell fits."""
+    if cell["method"] in (ENERGY, PUBLISHED):
+        return ("CrossEntropyClustering",)
+    if cell["method"] == FLOOR:
+        return ("PartialLabelGaussianMixture",)
+    return (MODELS[RAW.get(cell["method"], cell["method"])].__name__,)
+
+
 def missing(cell: Cell) -> str | None:
     """Why this cell cannot run here: its data set is not on this machine."""
     try:
@@ -257,6 +266,7 @@ EXPERIMENT = Experiment(
     title="Mixtures and fuzzy clusters with labels and equivalence",
     run=run,
     missing=missing,
+    uses=uses,
     recorded=tuple(_cells(("iris", "wine"), (KNOWN, GROUPS, FUZZY, ENERGY, PUBLISHED), (10,), 1)),
     tables={
         "mixtures": Table(

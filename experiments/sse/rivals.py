@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from experiments.comparison import KMEANS, PLAIN, Method
 from experiments.comparison import fit as fit_method
+from experiments.comparison import uses as model_of
 from experiments.runner import Cell
 from experiments.tables import read_csv
 from sidelight.query import CobraAsker, simulate
@@ -95,6 +96,13 @@ def fit(
     found = fit_method(PLAIN if rival.method is PLAIN else method, X, n_classes, side, seed)
     told = side.only(kind=list(method.told or ())) if side is not None and method.told else None
     return Fitted(found.labels_, told, getattr(found, "tree_", None))
+
+
+def uses(cell: Cell) -> tuple[str, ...]:
+    """What the rival of a cell takes of ours."""
+    if cell["method"] == COBRA:
+        return ("CobraAsker", "simulate")
+    return model_of(ALL[cell["method"]].method)
 
 
 def cells(

@@ -1,5 +1,6 @@
 """Stamps: what can change a result is part of the version, and nothing else is."""
 
+import ast
 import json
 import subprocess
 import sys
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import sidelight
 from experiments import stamps
 from experiments.__main__ import main
 from experiments.runner import HERE, papers
@@ -33,10 +35,16 @@ def render(outcomes):
     return SHOWN, other.shown()
 '''
 OTHER = """
+import warnings
+
 FACTOR = 2
 
-def scale(x):
+def scale(x: int):
     # a comment
+    if x < 0:
+        raise ValueError(f"{x} is below {FACTOR}", 2)
+    if x < 5:
+        warnings.warn("not much", stacklevel=2)
     return x * FACTOR
 
 def shown():
@@ -81,9 +89,9 @@ def test_the_version_holds_what_a_cell_reaches_and_nothing_more(paper):
         "paper/run.py:_fit",
         "paper/run.py:run",
     }
-    assert {"sidelight/models/_kmeans/vqe.py", "sidelight/metrics/_score.py"} <= found
-    assert "sidelight/models/_kmeans/hg.py" in found  # only a text names it
-    assert "sidelight/models/_markov/search.py" not in found
+    assert {"sidelight/models/_kmeans/vqe.py:LCVQE", "sidelight/metrics/_score.py:score"} <= found
+    assert "sidelight/models/_kmeans/hg.py:HGMeans" in found  # only a text names it
+    assert not any(name.startswith("sidelight/models/_markov/") for name in found)
     assert not any(name.split("/")[1] in stamps.SHOWING for name in found if "sidelight/" in name)
 
 
@@ -95,6 +103,9 @@ def test_the_version_holds_what_a_cell_reaches_and_nothing_more(paper):
         ("paper/other.py", "# a comment", "# another one"),
         ("paper/other.py", 'return "text"', 'return "other text"'),
         ("runner.py", "elapsed", "so far"),
+        ("paper/other.py", 'f"{x} is below {FACTOR}"', '"too small"'),
+        ("paper/other.py", '"not much"', 'f"{x} is not much"'),
+        ("paper/other.py", "def scale(x: int)", "def scale(x: float) -> float"),
     ],
 )
 def test_words_and_tables_do_not_change_the_version(paper, file, old, new):
@@ -107,6 +118,9 @@ def test_words_and_tables_do_not_change_the_version(paper, file, old, new):
         ("paper/run.py", '"one": "HGMeans"', '"one": "PCKMeans"'),
         ("paper/run.py", "or LCVQE()", "or LCVQE(n_init=2)"),
         ("paper/other.py", "FACTOR = 2", "FACTOR = 3"),
+        ("paper/other.py", "raise ValueError", "raise TypeError"),
+        ("paper/other.py", "if x < 0:", "if x < 1:"),
+        ("paper/other.py", "import warnings", "import warnings\nwarnings.simplefilter('error')"),
         ("runner.py", "[:8], 16", "[:7], 16"),
     ],
 )
@@ -114,27 +128,70 @@ def test_what_a_cell_computes_changes_the_version(paper, file, old, new):
     assert changed(paper, file, old, new)
 
 
+def test_of_the_models_that_a_paper_names_a_cell_has_its_own_and_what_these_start_from(paper):
+    def families(*uses):
+        found = sources(paper, "paper", frozenset(uses))
+        assert "paper/run.py:_fit" in found
+        return {name.split(":")[0] for name in found if name.startswith("sidelight/models/_")}
+
+    vqe, hg = "sidelight/models/_kmeans/vqe.py", "sidelight/models/_kmeans/hg.py"
+    assert families() == set()
+    assert vqe in families("LCVQE")
+    assert hg not in families("LCVQE")
+    assert {vqe, hg} <= families("LCVQE", "HGMeans")
+    # asked of the registry, inside of the model
+    started = families("DiscriminativeClustering")
+    assert {f"sidelight/models/_{name}" for name in ("bayesian", "entropy", "kmeans")} <= {
+        "/".join(name.split("/")[:3]) for name in started
+    }
+
+
+def test_a_model_that_no_text_and_no_import_names_counts_where_a_cell_says_so(paper):
+    found = sources(paper, "paper", frozenset({"MarkovAggregation"}))
+    assert "sidelight/models/_markov/aggregation.py:MarkovAggregation" in found
+
+
 WATCH = """
-import json, sys, warnings
+import inspect, json, sys, threading, warnings
 from pathlib import Path
 import sidelight
 from experiments.runner import HERE, load
 experiment = load(HERE, sys.argv[1])
+root = str(Path(sidelight.__file__).parent) + "/"
+called = set()
+
+def watch(frame, event, argument):  # None: only calls, not lines
+    code = frame.f_code
+    key = (code.co_filename.removeprefix(root), code.co_firstlineno)
+    if key in called or not code.co_filename.startswith(root):
+        return
+    # not what an import runs: bodies of modules and classes, and what these call
+    while frame is not None and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+        frame = frame.f_back
+    if frame is None or not frame.f_code.co_filename.startswith(root):
+        called.add(key)
+
+done, found = set(), []
 for cell in experiment.recorded:
-    if experiment.missing(cell) is None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            experiment.run(cell)
-        break
-root = Path(sidelight.__file__).parent
-used = {Path(m.__file__) for m in sys.modules.values() if getattr(m, "__file__", None)}
-print(json.dumps([p.relative_to(root).as_posix() for p in used if p.is_relative_to(root)]))
+    used = experiment.used_by([cell])
+    if used in done or experiment.missing(cell) is not None:
+        continue
+    done.add(used)
+    called.clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        threading.settrace(watch)
+        sys.settrace(watch)
+        experiment.run(cell)
+        sys.settrace(None)
+    found.append((sorted(used), sorted(called)))
+print(json.dumps(found))
 """
 
 
-@pytest.mark.parametrize("paper", ["comac", "plsi", "sse"])
-def test_every_file_that_a_cell_loads_is_part_of_the_version(paper):
-    """Fails when a way to reach a file is one that the walk does not see."""
+@pytest.mark.parametrize("paper", ["comac", "plsi", "ssdpgmm", "sse"])
+def test_every_function_that_a_cell_calls_is_part_of_its_version(paper):
+    """Fails when a way to reach a definition is one that the walk does not see."""
     done = subprocess.run(
         [sys.executable, "-c", WATCH, paper],
         capture_output=True,
@@ -142,13 +199,28 @@ def test_every_file_that_a_cell_loads_is_part_of_the_version(paper):
         check=True,
         cwd=HERE.parent,
     )
-    doors = {"__init__.py", "models/__init__.py", "models/_registry.py", "_kernels/__init__.py"}
-    loaded = {f for f in json.loads(done.stdout.splitlines()[-1]) if f not in doors}
-    # A folder's door is loaded with any file of it, and holds no code.
-    loaded = {f for f in loaded if not (f.startswith("models/_") and f.endswith("__init__.py"))}
-    known = {name.removeprefix("sidelight/") for name in sources(HERE, paper)}
-    assert len(loaded) > 30
-    assert loaded - known == set()
+    watched = json.loads(done.stdout.splitlines()[-1])
+    assert len(watched) > 1
+    doors = ("__init__.py", "models/__init__.py", "models/_registry.py")
+    for used, called in watched:
+        known = sources(HERE, paper, frozenset(used))
+        names = {_definition(file, line) for file, line in called if file not in doors}
+        assert len(names) > 30
+        assert {f"sidelight/{name}" for name in names} - known.keys() == set()
+
+
+def _definition(file: str, line: int) -> str:
+    """The definition of a module in which a function begins, as a version names it."""
+    tree = ast.parse((Path(sidelight.__file__).parent / file).read_text("utf-8"))
+    for statement in tree.body:
+        first = min(
+            [statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", []))]
+        )
+        if first <= line <= (statement.end_lineno or 0):
+            if isinstance(statement, ast.Assign):
+                return f"{file}:{ast.unparse(statement.targets[0])}"
+            return f"{file}:{statement.name}"
+    raise AssertionError(f"{file}:{line} is in no definition")
 
 
 def test_a_stamp_survives_its_page(tmp_path):
