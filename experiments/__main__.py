@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 
 import sidelight
-from experiments import expected
+from experiments import expected, index
 from experiments.runner import HERE, Cell, Experiment, Outcome, Table, load, papers, run_cells
 from experiments.stamps import PAGES, Stamp, commit, pages, stamp
 from experiments.tables import write_csv
@@ -47,11 +47,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="list the pages of results, their stamps, and which are older than the sources; "
         "nothing else (of --results, or docs/results)",
     )
+    parser.add_argument(
+        "--index",
+        action="store_true",
+        help="write the tables of the index page from the figures of the pages; nothing else (of "
+        "--results, or docs/results)",
+    )
     options = parser.parse_args(arguments)
     folder = options.folder.resolve()
     if options.stale:
         shown = PAGES if options.results is None else options.results
         list_pages(folder, shown, Console(highlight=False))
+        return 0
+    if options.index:
+        index.write(PAGES if options.results is None else options.results)
         return 0
     chosen = papers(folder) if options.paper is None else [options.paper]
     if unknown := set(chosen) - set(papers(folder)):
