@@ -339,8 +339,8 @@ class Asking:
                     self._news.wait(0.5)
                 due = [p for p, at in self._later.items() if at <= time.monotonic()]
                 self._wanted.update(due)
-                for project in due:
-                    del self._later[project]
+                for waiting in due:
+                    del self._later[waiting]
                 project = self._wanted.pop() if self._wanted else None
             if project is None:
                 continue
