@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -584,8 +584,8 @@ class Index:
                 )
             ]
         below, count = [], 0
-        of = {"metric": "nmi", "clusters": (4.0, 6.0)}
-        for row in self.figures.rows("sscipa/table3", method="our defaults", **of):
+        chosen: dict[str, Any] = {"metric": "nmi", "clusters": (4.0, 6.0)}
+        for row in self.figures.rows("sscipa/table3", method="our defaults", **chosen):
             keys = ("metric", "clusters", "annotations")
             told = one("sscipa/table3", method="block models, priors", **{k: row[k] for k in keys})
             if row["annotations"] and told.get("mean") is not None:
@@ -624,11 +624,15 @@ def _table(header: Sequence[str], lines: Iterable[Line]) -> str:
 # The page
 
 
+def _between(table: str, marks: re.Match[str]) -> str:
+    return f"{marks[1]}{table}{marks[2]}"
+
+
 def written(text: str, index: Index) -> str:
     """The page with its tables made anew."""
     for name, table in index.parts.items():
         pattern = re.compile(f"(<!-- figures: {name} -->\n).*?(<!-- end -->)", re.DOTALL)
-        text, found = pattern.subn(lambda m, table=table: f"{m[1]}{table}{m[2]}", text)
+        text, found = pattern.subn(partial(_between, table), text)
         assert found == 1, name
     return text
 

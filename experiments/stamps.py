@@ -353,7 +353,7 @@ def _binds(statement: ast.stmt) -> Iterator[str]:
 def _uses(statement: ast.stmt) -> tuple[set[tuple[str, str | None]], set[str]]:
     """The names that it uses, with the attribute where only that is taken of them; its texts."""
     nodes = list(ast.walk(statement))
-    taken = {
+    taken: dict[int, tuple[str, str | None]] = {
         id(node.value): (node.value.id, node.attr)
         for node in nodes
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)

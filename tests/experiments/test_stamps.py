@@ -205,7 +205,7 @@ def test_every_function_that_a_cell_calls_is_part_of_its_version(paper):
     for used, called in watched:
         known = sources(HERE, paper, frozenset(used))
         names = {_definition(file, line) for file, line in called if file not in doors}
-        assert len(names) > 30
+        assert len(names) > (30 if used else 5)  # K-means alone: scores
         assert {f"sidelight/{name}" for name in names} - known.keys() == set()
 
 
