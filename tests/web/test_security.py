@@ -183,6 +183,31 @@ def test_html_and_sql_in_every_text_are_texts(owner, browser, tmp_path, bench):
     assert len(bench.store.events(project)) == 2
 
 
+def test_html_and_sql_in_names_and_words_are_texts(app, owner, browser, project, bench):
+    store = bench.store
+    token = store.people.new_token("invitation", role="annotator", lasts=60)
+    newcomer = TestClient(app, base_url=BASE)
+    form = {"token": token, "name": EVIL}
+    sent = newcomer.post("/join", data=form, headers={"origin": BASE}, follow_redirects=False)
+    assert sent.status_code == 303
+    assert EVIL in [person.name for person in store.people.all()]
+    words = {"must": EVIL, "cannot": EVIL, "unsure": EVIL}
+    store.update_project(project, config={"words": words})
+    owner.post(f"projects/{project}/say", {"kind": "label", "rows": [0], "class": "a"})
+    owner.post(f"projects/{project}/rename", {"class": "a", "to": EVIL})
+    step = {"by": "rows", "rows": [0, 1]}
+    owner.post(f"projects/{project}/selections", {"name": EVIL, "steps": [step]})
+    for http in (newcomer, browser):
+        page = http.get(f"/plain/{project}")
+        assert page.status_code == 200
+        assert "<script>" not in page.text
+        assert page.text.count("&lt;script&gt;") >= 3
+    assert owner.get(f"projects/{project}")["words"] == words
+    assert owner.get(f"projects/{project}")["classes"] == [EVIL]
+    assert [one["name"] for one in owner.get(f"projects/{project}/selections")] == [EVIL]
+    assert len(store.events(project)) == 3
+
+
 def test_every_answer_has_the_headers(browser, app):
     for answer in (browser.get("/"), browser.get("/api/me"), browser.get("/static/plain.css"),
                    TestClient(app, base_url="http://evil").get("/")):  # fmt: skip

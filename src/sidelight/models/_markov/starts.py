@@ -25,7 +25,7 @@ _ALL_SWEEPS, _FEW_SWEEPS = 10_000, 3
 _MOST_STEPS = 50  # along which a given label reaches rows without one
 # What a broken statement costs while statements are made hard, in bits of one of n rows. Steps half
 # as long end no better; without the low prices the partition is torn apart before it can follow.
-PRICES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
+PRICES: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 
 
 def coloured_start(units: Units, n_clusters: int, rng: np.random.Generator) -> Ints:
