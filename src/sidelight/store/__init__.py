@@ -4,7 +4,7 @@ Every change to what people said is an event of an append-only log; the table of
 from it. Nothing here computes clusters, and scikit-learn is not imported.
 """
 
-from sidelight.store._engine import StoreDown
+from sidelight.store._engine import StoreDown as StoreDown  # SQLAlchemy's error, for the server
 from sidelight.store._folder import Folder
 from sidelight.store._jobs import Job
 from sidelight.store._log import EVENT_KINDS, Event, Said, replay
@@ -23,7 +23,6 @@ __all__ = [
     "Project",
     "Said",
     "Store",
-    "StoreDown",
     "as_side",
     "from_side",
     "replay",
