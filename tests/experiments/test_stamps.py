@@ -189,7 +189,10 @@ print(json.dumps(found))
 """
 
 
-@pytest.mark.parametrize("paper", ["comac", "plsi", "ssdpgmm", "sse"])
+@pytest.mark.parametrize(
+    "paper",
+    [*(pytest.param(name, marks=pytest.mark.slow) for name in ("comac", "sse")), "plsi", "ssdpgmm"],
+)
 def test_every_function_that_a_cell_calls_is_part_of_its_version(paper):
     """Fails when a way to reach a definition is one that the walk does not see."""
     done = subprocess.run(
