@@ -360,6 +360,9 @@ def test_workers_that_are_paused_or_gone_are_an_error_and_no_hang(side):
         with lost_within(1.0, r"2 workers, and all of them have been paused for 1 sec"):
             starts.fit(X, y)
         cluster.scale(0)
+        while client.nthreads():  # with a single thread left, the starts would run here
+            assert time.monotonic() - began < 60
+            time.sleep(0.05)
         with lost_within(1.0, r"no workers for 1 seconds.*cluster.scale"):
             starts.fit(X, y)
         with lost_within(1.0, r"no workers for 1 seconds.*cluster.scale"):
