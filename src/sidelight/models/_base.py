@@ -26,7 +26,7 @@ from sidelight.exceptions import DataError, LostClassWarning, SideInformationErr
 from sidelight.models._fitting import given_labels, is_model, warn
 from sidelight.models._lost import find_lost
 from sidelight.models._metric import SPARSE, Learned, metric_of
-from sidelight.models._naming import Naming, about_spoken_of
+from sidelight.models._naming import Naming, about_annotated_rows
 from sidelight.results import ClusterResult, Membership, Verdict
 from sidelight.side import Agreement, SideInformation
 
@@ -238,7 +238,7 @@ takes_sparse, on_dask, scales, repetition, contradictions, objective_sense
         naming : names of clusters and clusters of classes, which decide what is kept.
         error, accuracy : of statements and annotators, from models that estimate them.
         """
-        about, known = about_spoken_of(side, labels)
+        about, known = about_annotated_rows(side, labels)
         asked = self.get_params(deep=False)
         lost = find_lost(about, known, naming, more_clusters=_can_have_more(asked, naming))
         labels = labels if isinstance(labels, np.ndarray) else labels.lazy()

@@ -26,7 +26,9 @@ def number_of_clusters(asked: int | None, n_samples: int, side: SideInformation)
     return n_clusters
 
 
-def about_spoken_of(side: SideInformation, labels: Any) -> tuple[SideInformation, NDArray[Any]]:
+def about_annotated_rows(
+    side: SideInformation, labels: Any
+) -> tuple[SideInformation, NDArray[Any]]:
     """The statements and the labels of their rows; on Dask, only of the annotated rows."""
     if isinstance(labels, np.ndarray):
         return side, labels
@@ -61,7 +63,7 @@ def name_clusters(
     names: list[Any] = []
     matched = np.full((len(side.vocabularies) + 1, len(side.classes)), -1, dtype=np.int64)
     if side.classes:
-        about, known = about_spoken_of(side, labels)
+        about, known = about_annotated_rows(side, labels)
         matched = match_classes(about, known, n_clusters)
         cluster_of = matched[side.leading_vocabulary]
         named = np.flatnonzero(cluster_of >= 0)

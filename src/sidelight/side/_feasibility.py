@@ -77,7 +77,7 @@ def colour(side: "SideInformation", n_clusters: int) -> Feasibility:
     if len(conflicts):
         said = side.statements
         rows = np.unique([said.i[conflicts[0].statement], said.j[conflicts[0].statement]])
-        reason = f"no number of clusters will do: {conflicts[0]}"
+        reason = f"statements contradict each other for any number of clusters: {conflicts[0]}"
         return Feasibility("no", None, rows[rows >= 0], reason)
     closure = side.closure()
     too_many = _too_many_classes(closure, n_clusters)

@@ -120,7 +120,7 @@ class SemiMultiCons(SideClusterer):
     accepts = ("must", "cannot", "label", "not_label")
     finds_k = True
     takes_sparse = True
-    weight_unit = "rows: what is stated between two sets, over their sizes"
+    weight_unit = "rows: statements between two sets, divided by the sizes of the sets"
     scales = "The base partitions take n d K; all else depends on the atoms."
     repetition = "ignored"
     contradictions = "tolerated"

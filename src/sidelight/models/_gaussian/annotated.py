@@ -65,7 +65,7 @@ from sidelight.models._gaussian.statements import Annotations, statement_errors,
 from sidelight.models._metric import METRIC
 from sidelight.models._naming import (
     Naming,
-    about_spoken_of,
+    about_annotated_rows,
     first_rows,
     names_array,
     new_names,
@@ -450,7 +450,7 @@ class AnnotatedGaussianMixture(RowMixture):
         self, problem: Problem, side: SideInformation, labels: Any, cluster_of: Ints
     ) -> tuple[Floats, dict[Any, float]]:
         """How probably each statement is wrong, and how accurate the annotators are."""
-        about, labels = about_spoken_of(side, labels)
+        about, labels = about_annotated_rows(side, labels)
         told = about.statements
         stated = told.take(told.sign != 0).rows
         rows = stated if about is side else side.condensed()[0][stated]

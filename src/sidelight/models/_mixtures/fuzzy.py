@@ -154,7 +154,7 @@ class PartialLabelFuzzyCMeans(ProbableRowModel):
     refuses: ClassVar[dict[str, str]] = {
         kind: "It knows classes, not pairs. " for kind in ("must", "cannot")
     }
-    weight_unit = "costs of a row: 1 weighs as its own"
+    weight_unit = "the cost of one row in its own cluster"
     takes_sparse = True
     scales = "An iteration takes n d K."
     repetition = "adds"
