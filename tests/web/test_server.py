@@ -93,9 +93,13 @@ def kill_and_count(tmp_path, table, n_kills, n_clients):
     def answer(token, k):
         import httpx2
 
-        number = 0
+        url, number = urls[-1], 0
+        client = Client(url, token)
         while not stop.is_set() and number < 100_000:
-            client = Client(urls[-1], token)
+            if url != urls[-1]:
+                client.close()
+                url = urls[-1]
+                client = Client(url, token)
             try:
                 for question in client.ask(1, 2):
                     body = [{"question": question["id"], "value": "cannot_tell"}]
@@ -103,8 +107,7 @@ def kill_and_count(tmp_path, table, n_kills, n_clients):
                     number += 1
             except (httpx2.HTTPError, SidelightError):
                 time.sleep(0.05)
-            finally:
-                client.close()
+        client.close()
 
     threads = [threading.Thread(target=answer, args=(token, k)) for k, token in enumerate(tokens)]
     for thread in threads:
