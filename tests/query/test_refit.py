@@ -1,12 +1,15 @@
 """When the partition of the refit is shown, and that it changes no question."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
 from sidelight.metrics import adjusted_rand
 from sidelight.query import Asker, Oracle
-from sidelight.query._refit import AGREE, agreement
+from sidelight.query._committee import Facts
+from sidelight.query._refit import AGREE, is_better, keeps
 
 
 def noise(n=200):
@@ -90,16 +93,55 @@ def test_a_refit_that_breaks_many_answers_is_not_shown(asked):
     shown = answered(Asker(X, refit=Given(other), **asked[1]), 25)
     committee = shown._state.committee
     assert differs(shown.own_labels, other)
-    assert agreement(committee, other) < agreement(committee, shown.own_labels) - 0.2
+    assert keeps(committee, other).mean() < keeps(committee, shown.own_labels).mean() - 0.2
     assert np.array_equal(shown.labels, shown.own_labels)
 
 
-def test_agreement_counts_pairs_and_the_best_match_of_names():
+def committee_of(n_answers, n_lost, n_won):
+    """Answers of which one partition breaks some and another partition others, and the two."""
+    own = np.arange(4 * n_answers) // (2 * n_answers)  # two halves; answers are about the first
+    other = own.copy()
+    other[2 * n_answers :: 2] = 2  # differs, where no answer is
+    rows = np.arange(2 * n_answers).reshape(-1, 2)
+    other[rows[:n_lost, 1]] = 3
+    own[rows[n_lost : n_lost + n_won, 1]] = 4
+    facts = Facts.of([(i, j, -1, 1, 0, 1.0) for i, j in rows])
+    return SimpleNamespace(facts=facts, fact_weight=np.ones(n_answers)), own, other
+
+
+@pytest.mark.parametrize(
+    ("n_answers", "n_lost", "n_won", "is_shown"),
+    [
+        (12, 5, 0, True),  # p = 2/2^5 = .06, although it is more than a third of the answers
+        (12, 6, 0, False),
+        (100, 5, 0, True),
+        (100, 6, 0, False),  # p = 2/2^6 = .03, although it is few of a hundred
+        (50, 8, 1, False),  # p = 2 (1 + 9)/2^9 = .04
+        (50, 8, 2, True),  # p = 2 (1 + 10 + 45)/2^10 = .11
+        (50, 1, 20, True),  # breaks clearly fewer
+    ],
+)
+def test_a_refit_is_shown_unless_it_clearly_breaks_more_answers(n_answers, n_lost, n_won, is_shown):
+    committee, own, other = committee_of(n_answers, n_lost, n_won)
+    assert differs(own, other)
+    assert (~keeps(committee, other)).sum() == n_lost
+    assert (~keeps(committee, own)).sum() == n_won
+    assert is_better(committee, own, other) is is_shown
+
+
+def test_an_answer_that_does_not_count_is_no_evidence():
+    committee, own, other = committee_of(50, 8, 0)
+    committee.fact_weight[:3] = 0.0  # of an annotator who is not believed
+    assert is_better(committee, own, other)
+
+
+def test_answers_are_kept_by_pairs_and_by_the_best_match_of_names():
     asker = Asker(X, kinds=("pair", "label"), audit=0.0, refit=None, random_state=0)
     asker = answered(asker, 20)
     assert {answer.question.kind for answer in asker.answers} == {"pair", "label"}
     committee = asker._state.committee
-    assert agreement(committee, Y) == agreement(committee, 1 - Y) == 1.0
+    assert keeps(committee, Y).all()
+    assert keeps(committee, 1 - Y).all()
     wrong = Y.copy()
     i = asker.answers[0].question.rows[0]
     wrong[i] = 1 - wrong[i]
@@ -110,7 +152,7 @@ def test_agreement_counts_pairs_and_the_best_match_of_names():
         for a in asker.answers
     )
     assert broken > 0
-    assert np.isclose(agreement(committee, wrong), 1 - broken / 20)
+    assert (~keeps(committee, wrong)).sum() == broken
 
 
 def test_the_refit_changes_no_question(asked):

@@ -59,8 +59,8 @@ class Asker:
         never change it.
     refit : str, model or None, default="default"
         A model that is fitted to the answers after every 25 of them; its partition is shown if it
-        differs clearly from the asker's own, agrees with nearly as many answers, and less than a
-        third of the rows have answers. "default" is DiscriminativeClustering.
+        differs clearly from the asker's own, does not break significantly more answers, and less
+        than a third of the rows have answers. "default" is DiscriminativeClustering.
     random_state : int, Generator or RandomState, optional
         Source of the seed.
 
