@@ -155,15 +155,64 @@ def press_on(page, selector, key="Enter"):
     page.keyboard.press(key)
 
 
-def violations(page):
+RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
+
+
+def violations(page, rules=RULES):
     """What axe-core finds on the page, in words; the script comes from node_modules."""
-    page.evaluate(AXE.read_text(encoding="utf-8"))
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE.read_text(encoding="utf-8"))
     found = page.evaluate(
-        "axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', "
-        "'best-practice']}).then(r => r.violations.map(v => "
-        "v.id + ': ' + v.nodes.map(n => n.target.join(' ') + ' ' + n.failureSummary).join(' | ')))"
+        "rules => axe.run(document, {runOnly: rules}).then(r => r.violations.map(v => "
+        "v.id + ': ' + v.nodes.map(n => n.target.join(' ') + ' ' + n.failureSummary).join(' | ')))",
+        list(rules),
     )
     return found
+
+
+CUT = r"""() => {
+  const wrong = [], wide = document.documentElement.clientWidth, range = document.createRange();
+  const say = (one, why) => wrong.push(
+    `${why}: ${one.tagName.toLowerCase()} ${(one.innerText || one.value || '').slice(0, 50)}`);
+  const shown = (one) => one.getClientRects().length && !one.closest('.hidden, .skip')
+    && (one.offsetWidth ?? 2) > 1 && !one.closest('thead')?.matches('.stacked > *');
+  // What scrolls sideways cuts at its own edge.
+  const edges = (one) => {
+    for (let box = one.parentElement; box; box = box.parentElement)
+      if (/auto|scroll|hidden/.test(getComputedStyle(box).overflowX)) {
+        const { left, right } = box.getBoundingClientRect();
+        return [Math.max(0, left), Math.min(wide, right)];
+      }
+    return [0, wide];
+  };
+  if (document.documentElement.scrollWidth > wide) wrong.push('the page is wider than the window');
+  for (const one of document.querySelectorAll(
+      'button, .button, a, input, select, h1, h2, h3, th, dt, dd, label')) {
+    if (!shown(one) || one.closest('.rows-table')) continue;
+    const box = one.getBoundingClientRect(), [left, right] = edges(one);
+    if (box.left < left - 1 || box.right > right + 1) say(one, 'cut');
+  }
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const node = texts.currentNode;
+    if (!shown(node.parentElement)) continue;
+    for (const word of node.data.matchAll(/[\p{L}\p{N}]{2,14}/gu)) {
+      range.setStart(node, word.index);
+      range.setEnd(node, word.index + word[0].length);
+      const tops = [...range.getClientRects()].filter((r) => r.width).map((r) => Math.round(r.top));
+      if (new Set(tops).size > 1) say(node.parentElement, `'${word[0]}' is broken`);
+    }
+  }
+  return wrong;
+}"""
+
+
+def cut(page):
+    """Controls and headings beyond an edge, and short words that are broken, in words.
+
+    The table of a selection's rows scrolls in both directions and is left out.
+    """
+    return page.evaluate(CUT)
 
 
 def picture(page, name, **how):

@@ -1,6 +1,7 @@
 /** Requests to the server: typed by its OpenAPI document, errors as sentences. */
 import { signal } from "@preact/signals";
 import type { components } from "./schema";
+import { capital } from "./words";
 
 export type Schema = components["schemas"];
 export type Project = Schema["ProjectShape"];
@@ -71,8 +72,7 @@ export function inWords(detail: unknown): string {
   if (Array.isArray(detail)) {
     return detail.map((one) => `${one.loc?.slice(1).join(" ") ?? ""}: ${one.msg}`).join("; ");
   }
-  const text = String(detail);
-  return text.charAt(0).toUpperCase() + text.slice(1);
+  return capital(String(detail));
 }
 
 export async function get<T>(path: string, options?: Options): Promise<T> {

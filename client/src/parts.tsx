@@ -107,26 +107,60 @@ export function KeyDialog({ actions, onClose }: { actions: string[]; onClose: ()
   );
 }
 
-/** A column of a table: its name, and a class for its heading. */
-export type Column = string | { name: string; class?: string; hidden?: boolean };
-export const ACTION_COLUMN: Column = { name: "Actions", hidden: true };
-export const numeric = (name: string): Column => ({ name, class: "number" });
+/** The heading of a column: its name, and a class. */
+export type Heading = string | { name: string; class?: string; hidden?: boolean };
+export const ACTION_COLUMN: Heading = { name: "Actions", hidden: true };
+export const numeric = (name: string): Heading => ({ name, class: "number" });
 
 /** The head of a table: one heading per column. */
-export function Head({ of }: { of: Column[] }) {
+export function Head({ of }: { of: Heading[] }) {
   return (
-    <thead>
-      <tr>
+    <thead role="rowgroup">
+      <tr role="row">
         {of.map((column, k) => {
           const { name, class: kind, hidden } = typeof column === "string" ? { name: column, class: undefined, hidden: false } : column;
           return (
-            <th scope="col" key={k} class={kind}>
+            <th scope="col" role="columnheader" key={k} class={kind} title={name.length > 20 ? name : undefined}>
               {hidden ? <span class="hidden">{name}</span> : <Text>{name}</Text>}
             </th>
           );
         })}
       </tr>
     </thead>
+  );
+}
+
+/** A column of a list: its heading, and what each entry has below it. */
+export type Column<T> = { name: string; cell: (one: T) => ComponentChildren; class?: string; hidden?: boolean };
+
+type TableProps<T> = { label: string; columns: Column<T>[]; list: T[]; keyOf: (one: T) => string | number; rowClass?: (one: T) => string; class?: string };
+
+/**
+ * A list as a table; on a narrow screen each entry is a block, its cells under their headings. The
+ * roles are written down because some browsers forget them where a table is laid out as blocks.
+ */
+export function Table<T>({ label, columns, list, keyOf, rowClass, class: kind = "" }: TableProps<T>) {
+  const [first, ...rest] = columns as [Column<T>, ...Column<T>[]];
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label={label}>
+      <table role="table" class={`stacked ${kind}`}>
+        <Head of={columns} />
+        <tbody role="rowgroup">
+          {list.map((one) => (
+            <tr role="row" key={keyOf(one)} class={rowClass?.(one)}>
+              <th scope="row" role="rowheader" class={first.class}>
+                {first.cell(one)}
+              </th>
+              {rest.map((column) => (
+                <td role="cell" key={column.name} class={column.class} data-name={column.hidden ? undefined : column.name}>
+                  {column.cell(one)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
 }
 

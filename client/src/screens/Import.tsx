@@ -2,10 +2,10 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { post, type Project, type Schema, upload } from "../api";
-import { Empty, Head, Problem, Text } from "../parts";
+import { type Column, Empty, Problem, Table, Text } from "../parts";
 import { go } from "../router";
 import { attempt, mayEdit } from "../session";
-import { cellText, count, plural } from "../words";
+import { capital, cellText, count, plural } from "../words";
 
 type Upload = Schema["Upload"];
 type Preview = Schema["Preview"];
@@ -178,13 +178,17 @@ function Choices({ sent }: { sent: Upload }) {
       </div>
       <div class="panel" aria-live="polite">
         {problems.map((one, k) => (
-          <Problem key={k} text={one.message} />
+          <Problem key={k} text={capital(one.message)} />
         ))}
-        {notes.map((note) => (
-          <p class="note" key={note}>
-            {note.charAt(0).toUpperCase() + note.slice(1)}
-          </p>
-        ))}
+        {notes.length > 0 && (
+          <div class="note">
+            <ul>
+              {notes.map((note) => (
+                <li key={note}>{capital(note)}</li>
+              ))}
+            </ul>
+          </div>
+        )}
         {!problems.length && !checking.value && <p>Nothing stands in the way.</p>}
         {checking.value && <p class="muted">Looking at the table …</p>}
         <button class="main" type="submit" disabled={importing.value || problems.length > 0}>
@@ -255,45 +259,45 @@ function Columns({ preview, purposes }: { preview: Preview; purposes: Signal<Rec
     next[name] = to;
     purposes.value = next;
   };
-  return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Columns">
-      <table class="columns-table">
-        <Head of={["Column", "Is for", "Holds", "First rows"]} />
-        <tbody>
-          {preview.columns.map((column) => (
-            <tr key={column.name}>
-              <th scope="row">
-                <Text>{column.name}</Text>
-              </th>
-              <td>
-                <select
-                  aria-label={`What ${column.name} is for`}
-                  value={purposes.value[column.name]}
-                  onChange={(event) => set(column.name, event.currentTarget.value as Purpose)}
-                >
-                  {PURPOSES.map(([value, words]) => (
-                    <option key={value} value={value}>
-                      {words}
-                    </option>
-                  ))}
-                </select>
-              </td>
-              <td>
-                {column.type === "text" ? "texts" : "numbers"}
-                {column.missing > 0 && <span class="mark">, {count(column.missing)} missing</span>}
-              </td>
-              <td>
-                <Text>
-                  {preview.rows
-                    .slice(0, 4)
-                    .map((row) => cellText(row[column.name]).replace(/^(data:image\/[a-z]+).*/s, "$1").slice(0, 40))
-                    .join(", ")}
-                </Text>
-              </td>
-            </tr>
+  const columns: Column<Preview["columns"][number]>[] = [
+    { name: "Column", cell: (column) => <Text>{column.name}</Text> },
+    {
+      name: "Is for",
+      cell: (column) => (
+        <select
+          aria-label={`What ${column.name} is for`}
+          value={purposes.value[column.name]}
+          onChange={(event) => set(column.name, event.currentTarget.value as Purpose)}
+        >
+          {PURPOSES.map(([value, words]) => (
+            <option key={value} value={value}>
+              {words}
+            </option>
           ))}
-        </tbody>
-      </table>
-    </div>
-  );
+        </select>
+      ),
+    },
+    {
+      name: "Holds",
+      cell: (column) => (
+        <>
+          {column.type === "text" ? "texts" : "numbers"}
+          {column.missing > 0 && <span class="mark">, {count(column.missing)} missing</span>}
+        </>
+      ),
+    },
+    {
+      name: "First rows",
+      class: "wide",
+      cell: (column) => (
+        <Text>
+          {preview.rows
+            .slice(0, 4)
+            .map((row) => cellText(row[column.name]).replace(/^(data:image\/[a-z]+).*/s, "$1").slice(0, 40))
+            .join(", ")}
+        </Text>
+      ),
+    },
+  ];
+  return <Table label="Columns" class="columns-table" columns={columns} list={preview.columns} keyOf={(column) => column.name} />;
 }

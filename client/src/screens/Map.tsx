@@ -169,7 +169,7 @@ function Tools({ data, mode, setMode, undo, help }: ToolProps) {
           </select>
         </label>
       )}
-      <button class="quiet" onClick={help}>
+      <button class="quiet keys" onClick={help}>
         <Key of="keys" /> Keys
       </button>
     </div>

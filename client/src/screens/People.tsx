@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { get, post, type Schema, send } from "../api";
-import { ACTION_COLUMN, Head, Loading, numeric, Text } from "../parts";
+import { type Column, Loading, Table, Text } from "../parts";
 import { attempt, isOwner, lastEvent, me, project } from "../session";
 import { count, percent } from "../words";
 
@@ -55,18 +55,41 @@ export function People() {
 type Changes = { change: (person: Person, what: object) => void; ask: (what: Schema["Asking"]) => void };
 
 function Everybody({ list, change, ask }: { list: Person[] } & Changes) {
+  const columns: Column<Person>[] = [
+    {
+      name: "Name",
+      cell: (one) => (
+        <>
+          <Text>{one.name}</Text>
+          {one.id === me.value?.id && <span class="muted"> (you)</span>}
+        </>
+      ),
+    },
+    { name: "Role", cell: (one) => <Role one={one} change={change} /> },
+    { name: "Is asked about", cell: (one) => <Kinds one={one} ask={ask} /> },
+    { name: "Statements", class: "number", cell: (one) => count(one.n_statements) },
+    { name: "Seconds", class: "number", cell: (one) => (one.median_seconds === null ? "–" : one.median_seconds.toFixed(1)) },
+    { name: "Can't tell", class: "number", cell: (one) => (one.n_statements ? percent(one.cannot_tell) : "–") },
+    { name: "Accuracy", class: "number", cell: accuracyWords },
+  ];
+  if (isOwner()) {
+    columns.push({
+      name: "Actions",
+      class: "act",
+      hidden: true,
+      // Who shuts themselves out has nobody to let them in again.
+      cell: (one) =>
+        one.id !== me.value?.id && (
+          <button class="link" onClick={() => change(one, { disabled: !one.disabled })}>
+            {one.disabled ? "Let in" : "Shut out"}
+            <span class="hidden"> {one.name}</span>
+          </button>
+        ),
+    });
+  }
   return (
     <div class="panel">
-      <div class="scroll" tabIndex={0} role="region" aria-label="People">
-        <table>
-          <Head of={["Name", "Role", "Is asked about", numeric("Statements"), numeric("Seconds"), numeric("Can't tell"), numeric("Accuracy"), ...(isOwner() ? [ACTION_COLUMN] : [])]} />
-          <tbody>
-            {list.map((one) => (
-              <PersonRow key={one.id} one={one} change={change} ask={ask} />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table label="People" columns={columns} list={list} keyOf={(one) => one.id} rowClass={(one) => (one.disabled ? "away" : "")} />
       <p class="muted">
         Seconds are the median of an answer. Accuracy is estimated from how well a person's answers fit the data and the answers of others; in brackets
         the interval that holds it in nine of ten cases.
@@ -75,58 +98,34 @@ function Everybody({ list, change, ask }: { list: Person[] } & Changes) {
   );
 }
 
-function PersonRow({ one, change, ask }: { one: Person } & Changes) {
-  const kinds = one.kinds.join();
-  const answers = one.role !== "viewer";
+function Role({ one, change }: { one: Person; change: Changes["change"] }) {
+  if (!isOwner()) return <>{one.role}</>;
   return (
-    <tr class={one.disabled ? "away" : ""}>
-      <th scope="row">
-        <Text>{one.name}</Text>
-        {one.id === me.value?.id && <span class="muted"> (you)</span>}
-      </th>
-      <td>
-        {isOwner() ? (
-          <select aria-label={`Role of ${one.name}`} value={one.role} onChange={(e) => change(one, { role: e.currentTarget.value })}>
-            {ROLES.map(([role]) => (
-              <option key={role}>{role}</option>
-            ))}
-          </select>
-        ) : (
-          one.role
-        )}
-      </td>
-      <td>
-        {!answers ? (
-          "–"
-        ) : isOwner() ? (
-          <select
-            aria-label={`Questions for ${one.name}`}
-            value={kinds}
-            onChange={(e) => ask({ kinds: { [one.id]: e.currentTarget.value.split(",") as ("pair" | "label")[] } })}
-          >
-            {KINDS.map(([value, words]) => (
-              <option key={value} value={value}>
-                {words}
-              </option>
-            ))}
-          </select>
-        ) : (
-          KINDS.find(([value]) => value === kinds)?.[1]
-        )}
-      </td>
-      <td class="number">{count(one.n_statements)}</td>
-      <td class="number">{one.median_seconds === null ? "–" : one.median_seconds.toFixed(1)}</td>
-      <td class="number">{one.n_statements ? percent(one.cannot_tell) : "–"}</td>
-      <td class="number">{accuracyWords(one)}</td>
-      {isOwner() && (
-        <td>
-          <button class="link" onClick={() => change(one, { disabled: !one.disabled })}>
-            {one.disabled ? "Let in" : "Shut out"}
-            <span class="hidden"> {one.name}</span>
-          </button>
-        </td>
-      )}
-    </tr>
+    <select aria-label={`Role of ${one.name}`} value={one.role} onChange={(e) => change(one, { role: e.currentTarget.value })}>
+      {ROLES.map(([role]) => (
+        <option key={role}>{role}</option>
+      ))}
+    </select>
+  );
+}
+
+/** Which questions a person gets. */
+function Kinds({ one, ask }: { one: Person; ask: Changes["ask"] }) {
+  const kinds = one.kinds.join();
+  if (one.role === "viewer") return <>–</>;
+  if (!isOwner()) return <>{KINDS.find(([value]) => value === kinds)?.[1]}</>;
+  return (
+    <select
+      aria-label={`Questions for ${one.name}`}
+      value={kinds}
+      onChange={(e) => ask({ kinds: { [one.id]: e.currentTarget.value.split(",") as ("pair" | "label")[] } })}
+    >
+      {KINDS.map(([value, words]) => (
+        <option key={value} value={value}>
+          {words}
+        </option>
+      ))}
+    </select>
   );
 }
 
@@ -137,6 +136,19 @@ export function accuracyWords(one: Pick<Person, "accuracy" | "accuracy_interval"
   return ends ? `${percent(one.accuracy)} (${ends.join(" to ")})` : percent(one.accuracy);
 }
 
+const AGREEMENT: Column<Schema["PeopleShape"]["agreement"][number]>[] = [
+  {
+    name: "Two people",
+    cell: (one) => (
+      <>
+        <Text>{String(one.first)}</Text> and <Text>{String(one.second)}</Text>
+      </>
+    ),
+  },
+  { name: "Answered by both", class: "number", cell: (one) => count(one.n) },
+  { name: "The same answer", class: "number", cell: (one) => `${count(one.n_same)} (${percent(one.n_same / one.n)})` },
+];
+
 /** Who agrees with whom; and how many questions two people get, so that it can be known. */
 function Agreement({ of, ask }: { of: Schema["PeopleShape"]; ask: (what: Schema["Asking"]) => void }) {
   return (
@@ -145,24 +157,7 @@ function Agreement({ of, ask }: { of: Schema["PeopleShape"]; ask: (what: Schema[
       {of.agreement.length === 0 ? (
         <p>No two people have answered the same question yet.</p>
       ) : (
-        <div class="scroll" tabIndex={0} role="region" aria-label="Agreement of every two people">
-          <table>
-            <Head of={["Two people", numeric("Answered by both"), numeric("The same answer")]} />
-            <tbody>
-              {of.agreement.map((one) => (
-                <tr key={`${one.first} ${one.second}`}>
-                  <th scope="row">
-                    <Text>{String(one.first)}</Text> and <Text>{String(one.second)}</Text>
-                  </th>
-                  <td class="number">{count(one.n)}</td>
-                  <td class="number">
-                    {count(one.n_same)} ({percent(one.n_same / one.n)})
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table label="Agreement of every two people" columns={AGREEMENT} list={of.agreement} keyOf={(one) => `${one.first} ${one.second}`} />
       )}
       {isOwner() ? (
         <p>
@@ -217,7 +212,7 @@ function Invite() {
         </button>
       </div>
       {link.value && (
-        <p class="row" role="status">
+        <p class="row ends" role="status">
           <label class="field">
             Works once, for three days
             <input readOnly size={60} value={link.value} onFocus={(e) => e.currentTarget.select()} />

@@ -7,7 +7,7 @@ import { listen } from "../keys";
 import { Cell, Dialog, Empty, isLong, isPicture, Key, KeyDialog, Loading, Picture, pictureAt, Problem, Text } from "../parts";
 import { Queue, serverOf, tabName } from "../queue";
 import { attempt, lastEvent, mayEdit, mayLook, me, project, reloadProject, withdrawn } from "../session";
-import { between, cellText, KIND_WORDS, plural } from "../words";
+import { between, capital, cellText, KIND_WORDS, plural } from "../words";
 
 const ACTIONS = ["must", "cannot", "unsure", "later", "undo", "newClass", "keys", "class"];
 
@@ -122,7 +122,6 @@ async function refresh(queue: Queue): Promise<void> {
 }
 
 const asksPair = (words: Record<string, string>) => `${capital(words.must ?? "same kind")}, or ${words.cannot ?? "different kind"}?`;
-const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
 export function valueWords(value: Answer["value"], words: Record<string, string>): string {
   if (value === "must") return capital(words.must ?? "same kind");
@@ -352,7 +351,7 @@ function Aside({ queue, undo, help }: { queue: Queue; undo: () => void; help: ()
         <button onClick={undo} disabled={!queue.last.value}>
           <Key of="undo" /> Take back
         </button>
-        <button class="quiet" onClick={help}>
+        <button class="quiet keys" onClick={help}>
           <Key of="keys" /> Keys
         </button>
         {mayEdit() && (

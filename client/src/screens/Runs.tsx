@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { get, type Job, post, type Run, type Schema, send } from "../api";
 import { colourOf, css } from "../colours";
-import { ACTION_COLUMN, Empty, Head, Loading, numeric, Problem, Text } from "../parts";
+import { type Column, Empty, Head, Loading, numeric, Problem, Table, Text } from "../parts";
 import { here, placeOf, setQuery } from "../router";
 import { clustersOf } from "../mapdata";
 import { attempt, jobs as told, lastRun, mayEdit, project } from "../session";
@@ -33,7 +33,7 @@ export function Runs() {
           <p>The first fit starts by itself after ten answers, or thirty seconds after the last one.</p>
         </Empty>
       ) : (
-        <Table
+        <List
           runs={[...runs.value].reverse()}
           jobs={jobs.value}
           pin={(run) => void attempt(() => post(`${at}/runs/${run.id}/pin`)).then(load)}
@@ -111,71 +111,90 @@ function Jobs({ jobs, load }: { jobs: Job[]; load: () => void }) {
   );
 }
 
-type TableProps = { runs: Run[]; jobs: Job[]; pin: (run: Run) => void; judge: (run: Run) => void };
+type ListProps = { runs: Run[]; jobs: Job[]; pin: (run: Run) => void; judge: (run: Run) => void };
 
-function Table({ runs, jobs, pin, judge }: TableProps) {
+function List({ runs, jobs, pin, judge }: ListProps) {
   const busy = jobs.some((job) => job.kind === "judge" && ["queued", "running"].includes(job.state));
+  const columns: Column<Run>[] = [
+    { name: "Run", class: "run", cell: (run) => <Named run={run} /> },
+    { name: "Clusters", class: "wide", cell: (run) => <Clusters run={run} /> },
+    {
+      name: "Statements",
+      class: "short",
+      cell: (run) => (
+        <>
+          {count(Number(run.scores.n_statements ?? 0))}
+          {Number(run.scores.n_broken ?? 0) > 0 && <span class="muted"> ({count(Number(run.scores.n_broken))} not kept)</span>}
+        </>
+      ),
+    },
+    {
+      name: "Held out",
+      cell: (run) => (
+        <>
+          <HeldOut run={run} />
+          {!run.scores.held_out && mayEdit() && (
+            <>
+              {" "}
+              <button class="link" disabled={busy} onClick={() => judge(run)}>
+                Measure<span class="hidden"> run {run.id}</span>
+              </button>
+            </>
+          )}
+        </>
+      ),
+    },
+    {
+      name: "Actions",
+      class: "act",
+      hidden: true,
+      cell: (run) =>
+        run.pinned ? (
+          <span class="badge good">the answer</span>
+        ) : (
+          mayEdit() && (
+            <button class="link" onClick={() => pin(run)}>
+              Pin<span class="hidden"> run {run.id}</span>
+            </button>
+          )
+        ),
+    },
+  ];
   return (
-    <div class="panel scroll" tabIndex={0} role="region" aria-label="Runs">
-      <table>
-        <Head of={["Run", "Clusters", numeric("Statements"), numeric("Not kept"), "Held out", "Made", ACTION_COLUMN]} />
-        <tbody>
-          {runs.map((run) => (
-            <tr key={run.id}>
-              <th scope="row">
-                <a class="short" href={`/p/${project.value!.id}/map?run=${run.id}`}>
-                  {runName(run)}
-                </a>
-                <div class="muted">
-                  seed {run.seed}
-                  {run.scores.automatic ? ", by itself" : ""}
-                  {parameters(run)}
-                </div>
-              </th>
-              <td class="clusters">
-                <div class="row">
-                  {clustersOf(run)
-                    .slice(0, 12)
-                    .map((one) => (
-                      <span class="cluster" key={one.number} title={one.name}>
-                        <span class="swatch" style={{ background: css(colourOf(one.colour)) }} />
-                        <span class="name">
-                          <Text>{one.name}</Text>
-                        </span>
-                        {count(one.size)}
-                      </span>
-                    ))}
-                  {clustersOf(run).length > 12 && <span class="muted">and {clustersOf(run).length - 12} more</span>}
-                </div>
-              </td>
-              <td class="number">{count(Number(run.scores.n_statements ?? 0))}</td>
-              <td class="number">{count(Number(run.scores.n_broken ?? 0))}</td>
-              <td>
-                <HeldOut run={run} />
-                {!run.scores.held_out && mayEdit() && (
-                  <div>
-                    <button class="link" disabled={busy} onClick={() => judge(run)}>
-                      Measure<span class="hidden"> run {run.id}</span>
-                    </button>
-                  </div>
-                )}
-              </td>
-              <td>{ago(run.created)}</td>
-              <td>
-                {run.pinned ? (
-                  <span class="badge good">the answer</span>
-                ) : (
-                  mayEdit() && (
-                    <button class="link" onClick={() => pin(run)}>
-                      Pin<span class="hidden"> run {run.id}</span>
-                    </button>
-                  )
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+    <div class="panel">
+      <Table label="Runs" columns={columns} list={runs} keyOf={(run) => run.id} />
+    </div>
+  );
+}
+
+function Named({ run }: { run: Run }) {
+  return (
+    <>
+      <a href={`/p/${project.value!.id}/map?run=${run.id}`}>{runName(run)}</a>
+      <div class="muted">
+        {ago(run.created)}, seed {run.seed}
+        {run.scores.automatic ? ", by itself" : ""}
+        {parameters(run)}
+      </div>
+    </>
+  );
+}
+
+/** The clusters of a run with their sizes, the first dozen. */
+function Clusters({ run }: { run: Run }) {
+  const all = clustersOf(run);
+  return (
+    <div class="row clusters">
+      {all.slice(0, 12).map((one) => (
+        <span class="cluster" key={one.number} title={one.name}>
+          <span class="swatch" style={{ background: css(colourOf(one.colour)) }} />
+          <span class="name">
+            <Text>{one.name}</Text>
+          </span>
+          <span class="muted">{count(one.size)}</span>
+        </span>
+      ))}
+      {all.length > 12 && <span class="muted">and {all.length - 12} more</span>}
     </div>
   );
 }
@@ -255,6 +274,32 @@ function Models({ jobs, load }: { jobs: Job[]; load: () => void }) {
 function ModelTable({ of, fit }: { of: Schema["ModelsCompared"]; fit: (row: Schema["ComparedModel"]) => void }) {
   const judged = of.rows.filter((row) => row.score !== null);
   const failed = of.rows.filter((row) => row.score === null && row.remark.startsWith("failed"));
+  const columns: Column<Schema["ComparedModel"]>[] = [
+    { name: "Model", cell: (row) => row.model },
+    { name: "Clusters", class: "number", cell: (row) => row.n_clusters ?? "–" },
+    {
+      name: "Score ± standard error",
+      class: "number",
+      cell: (row) => row.score!.toFixed(3) + (row.standard_error === null ? "" : ` ± ${row.standard_error.toFixed(3)}`),
+    },
+    { name: "Seconds", class: "number", cell: (row) => row.seconds.toFixed(1) },
+    { name: "Remark", cell: (row) => (of.rows[of.choice] === row ? <span class="badge good">chosen</span> : row.remark || "–") },
+    {
+      name: "Actions",
+      class: "act",
+      hidden: true,
+      cell: (row) =>
+        row.ours &&
+        mayEdit() && (
+          <button class="link" onClick={() => fit(row)}>
+            Fit it
+            <span class="hidden">
+              : {row.model}, {row.n_clusters} clusters
+            </span>
+          </button>
+        ),
+    },
+  ];
   return (
     <>
       <p>
@@ -265,35 +310,7 @@ function ModelTable({ of, fit }: { of: Schema["ModelsCompared"]; fit: (row: Sche
           {note}
         </p>
       ))}
-      <div class="scroll" tabIndex={0} role="region" aria-label="Models by statements held back">
-        <table class="models">
-          <Head of={["Model", numeric("Clusters"), numeric("Score ± standard error"), numeric("Seconds"), "Remark", ACTION_COLUMN]} />
-          <tbody>
-            {judged.map((row, k) => (
-              <tr key={k}>
-                <th scope="row">{row.model}</th>
-                <td class="number">{row.n_clusters ?? "–"}</td>
-                <td class="number">
-                  {row.score!.toFixed(3)}
-                  {row.standard_error !== null && ` ± ${row.standard_error.toFixed(3)}`}
-                </td>
-                <td class="number">{row.seconds.toFixed(1)}</td>
-                <td>{of.rows[of.choice] === row ? <span class="badge good">chosen</span> : row.remark}</td>
-                <td>
-                  {row.ours && mayEdit() && (
-                    <button class="link" onClick={() => fit(row)}>
-                      Fit it
-                      <span class="hidden">
-                        : {row.model}, {row.n_clusters} clusters
-                      </span>
-                    </button>
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table label="Models by statements held back" class="models" columns={columns} list={judged} keyOf={(row) => of.rows.indexOf(row)} />
       {failed.length > 0 && (
         <details>
           <summary>{plural(failed.length, "model")} could not be judged</summary>

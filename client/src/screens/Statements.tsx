@@ -1,10 +1,10 @@
 /** What people said: a table, contradictions as chains, and the doubtful ones one at a time. */
 import { unique } from "../unique";
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { get, post, type Row, type Schema, type Statement, upload } from "../api";
 import { listen } from "../keys";
-import { ACTION_COLUMN, Cell, Empty, Head, Key, Loading, Text } from "../parts";
+import { Cell, type Column, Empty, Head, Key, Loading, Table, Text } from "../parts";
 import { here, placeOf, setQuery } from "../router";
 import { attempt, lastEvent, mayEdit, mayLook, project } from "../session";
 import { cellText, count, KIND_WORDS, percent, plural } from "../words";
@@ -56,7 +56,7 @@ export function Statements() {
       ) : view === "doubtful" ? (
         <Resolver />
       ) : (
-        <Table list={list.value} />
+        <All list={list.value} />
       )}
     </div>
   );
@@ -75,7 +75,7 @@ export function inWords(one: Statement): string {
 const retract = (one: { event: number; position: number }) =>
   post(`projects/${project.value!.id}/retract`, { event: one.event, positions: [one.position], key: unique() });
 
-function Table({ list }: { list: Statement[] }) {
+function All({ list }: { list: Statement[] }) {
   const kind = useSignal("");
   const who = useSignal("");
   const text = useSignal("");
@@ -89,7 +89,7 @@ function Table({ list }: { list: Statement[] }) {
     .reverse();
   const shown = found.slice(page.value * PAGE, (page.value + 1) * PAGE);
   return (
-    <>
+    <div class="panel">
       <div class="row filters">
         <label>
           Kind{" "}
@@ -122,16 +122,17 @@ function Table({ list }: { list: Statement[] }) {
           {plural(found.length, "statement")}
         </span>
       </div>
-      <div class="scroll narrow" tabIndex={0} role="region" aria-label="Statements">
-        <table>
-          <Head of={["Statement", "By", { name: "Seconds", class: "number spare" }, { name: "Weight", class: "number spare" }, "Last run", ACTION_COLUMN]} />
-          <tbody>
-            {shown.map((one) => (
-              <StatementRow key={`${one.event}-${one.position}`} one={one} />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      {shown.length > 0 ? (
+        <Table label="Statements" class="statements" columns={COLUMNS} list={shown} keyOf={(one) => `${one.event}-${one.position}`} rowClass={(one) => (isAway(one) ? "away" : "")} />
+      ) : (
+        <Empty title="No statement fits">
+          <p>
+            <button class="link" onClick={() => ((kind.value = ""), (who.value = ""), (text.value = ""))}>
+              Show all
+            </button>
+          </p>
+        </Empty>
+      )}
       {found.length > PAGE && (
         <p class="row">
           <button disabled={page.value === 0} onClick={() => page.value--}>
@@ -145,40 +146,36 @@ function Table({ list }: { list: Statement[] }) {
           </button>
         </p>
       )}
-    </>
+    </div>
   );
 }
 
-function StatementRow({ one }: { one: Statement }) {
-  const away = one.retracted_by !== null;
-  const undo = () => attempt(() => post(`projects/${project.value!.id}/retract`, { event: one.retracted_by, key: unique() }));
+const isAway = (one: Statement) => one.retracted_by !== null;
+
+const COLUMNS: Column<Statement>[] = [
+  { name: "Statement", class: "plain", cell: (one) => <Text>{inWords(one)}</Text> },
+  { name: "By", cell: (one) => <Text>{String(one.annotator ?? "–")}</Text> },
+  { name: "Seconds", class: "number spare", cell: (one) => (one.seconds === null ? "–" : one.seconds.toFixed(1)) },
+  { name: "Weight", class: "number spare", cell: (one) => cellText(one.weight) },
+  {
+    name: "Last run",
+    class: "short",
+    cell: (one) => (one.error !== null ? `${percent(one.error)} wrong` : one.kept === null ? "–" : one.kept ? "kept" : "not kept"),
+  },
+  { name: "Actions", class: "act", hidden: true, cell: (one) => <TakeBack one={one} /> },
+];
+
+function TakeBack({ one }: { one: Statement }) {
+  const act = () => (isAway(one) ? post(`projects/${project.value!.id}/retract`, { event: one.retracted_by, key: unique() }) : retract(one));
   return (
-    <tr class={away ? "away" : ""}>
-      <td>
-        <Text>{inWords(one)}</Text>
-      </td>
-      <td class="by" title={String(one.annotator ?? "")}>
-        <Text>{String(one.annotator ?? "–")}</Text>
-      </td>
-      <td class="number spare">{one.seconds === null ? "–" : one.seconds.toFixed(1)}</td>
-      <td class="number spare">{cellText(one.weight)}</td>
-      <td class="short">
-        {one.error !== null ? `${percent(one.error)} wrong` : one.kept === null ? "–" : one.kept ? "kept" : "not kept"}
-      </td>
-      <td>
-        {away ? (
-          <button class="link" onClick={undo}>
-            Put back<span class="hidden">: {inWords(one)}</span>
-          </button>
-        ) : (
-          <button class="link" onClick={() => void attempt(() => retract(one))}>
-            Take back<span class="hidden">: {inWords(one)}</span>
-          </button>
-        )}
-      </td>
-    </tr>
+    <button class="link" onClick={() => void attempt(act)}>
+      {isAway(one) ? "Put back" : "Take back"}
+      <span class="hidden">: {inWords(one)}</span>
+    </button>
   );
 }
+
+const CHAINS = 100; // contradictions that the server tells at most
 
 /** Contradictions, shortest chains first. */
 function Conflicts({ list }: { list: Statement[] }) {
@@ -191,6 +188,7 @@ function Conflicts({ list }: { list: Statement[] }) {
       }),
     [lastEvent.value],
   );
+  const byPlace = useMemo(() => new Map(list.map((one) => [placeKey(one), one])), [list]);
   if (found.value === null) return <Loading what="Looking for contradictions" />;
   if (found.value.length === 0) {
     return (
@@ -199,38 +197,51 @@ function Conflicts({ list }: { list: Statement[] }) {
       </Empty>
     );
   }
-  const at = (place: { event: number; position: number }) => list.find((one) => one.event === place.event && one.position === place.position);
+  const n = found.value.length;
   return (
     <>
-      <p class="muted">{plural(found.value.length, "contradiction")}. One statement of each chain is wrong.</p>
-      {found.value.map((conflict, k) => (
-        <div class="panel" key={k}>
-          <p>
-            <Text>{conflict.sentence}</Text>
-          </p>
-          <ul class="chain">
-            {[conflict.statement, ...conflict.chain].map((place) => {
-              const one = at(place);
-              return (
-                one && (
-                  <li key={`${place.event}-${place.position}`}>
-                    <Text>{inWords(one)}</Text> <span class="muted">({String(one.annotator ?? "no name")})</span>{" "}
-                    {mayEdit() && (
-                      <>
-                        <button class="link" onClick={() => void attempt(() => retract(one))}>
-                          Take back<span class="hidden">: {inWords(one)}</span>
-                        </button>{" "}
-                        <AskAgain one={one} />
-                      </>
-                    )}
-                  </li>
-                )
-              );
-            })}
+      <p class="muted">
+        {n < CHAINS ? plural(n, "contradiction") : `The first ${count(n)} contradictions`}, the shortest first. In each, at least one statement is wrong.
+      </p>
+      {found.value.map((conflict) => (
+        <div class="panel chain" key={[conflict.statement, ...conflict.chain].map(placeKey).join()}>
+          <Link of={byPlace.get(placeKey(conflict.statement))} />
+          <p class="muted">{conflict.chain.length > 1 ? "cannot be true together with all of these:" : "cannot be true together with this:"}</p>
+          <ul>
+            {conflict.chain.map((place) => (
+              <li key={placeKey(place)}>
+                <Link of={byPlace.get(placeKey(place))} />
+              </li>
+            ))}
           </ul>
         </div>
       ))}
     </>
+  );
+}
+
+const placeKey = (place: { event: number; position: number }) => `${place.event}-${place.position}`;
+
+/** One statement of a contradiction, and what can be done about it. */
+function Link({ of: one }: { of: Statement | undefined }) {
+  if (!one) return null; // said since the list was read; the next one has it
+  return (
+    <div class="link-of">
+      <span>
+        <Text>{inWords(one)}</Text>{" "}
+        <span class="muted">
+          (<Text>{String(one.annotator ?? "no name")}</Text>)
+        </span>
+      </span>
+      {mayEdit() && (
+        <span class="acts">
+          <button class="link" onClick={() => void attempt(() => retract(one))}>
+            Take back<span class="hidden">: {inWords(one)}</span>
+          </button>
+          <AskAgain one={one} />
+        </span>
+      )}
+    </div>
   );
 }
 
@@ -314,7 +325,7 @@ function Resolver() {
             </button>
           </p>
         )}
-        <div class="scroll narrow" tabIndex={0} role="region" aria-label="The rows">
+        <div class="scroll" tabIndex={0} role="region" aria-label="The rows">
           <table>
             <Head of={["Column", ...rows.value.map((row) => String(row.id))]} />
             <tbody>
