@@ -519,8 +519,8 @@ EXPERIMENT = Experiment(
                 "tuned towards a printed number.",
                 "Draws: 10 per setting unless said otherwise above, those of Table 1: 0.2 n pairs "
                 "of each kind or 0.1 n labels; SparsestCutTree takes no statements.",
-                "Scaling: min-max columns. Scores: mean ± standard error, on all rows; untouched: the "
-                "mean on rows that no statement touches.",
+                "Scaling: min-max columns. Scores: mean ± standard error, on all rows; untouched: "
+                "the mean on rows that no statement touches.",
                 "Printed as SC-MPI is another program than RelationSpectral. wine is not in the "
                 "paper's table.",
             ),
