@@ -716,6 +716,21 @@ def test_restarts_are_chosen_by_the_bound():
     assert many.objective_ == max(bounds)
 
 
+def test_a_run_that_goes_on_is_the_run_that_never_stopped():
+    X, truth = blobs(n_classes=6, scale=2.0)
+    side = statements(truth % 4, ALL_KINDS)
+    model = BayesianMixture(6, random_state=0)
+    problem = model._problem(as_blocks(X), side, 0)
+    start, _ = model._start(problem, side, np.random.default_rng(0))
+    options = {"potential": "potts", "tol": 0.0}
+    whole = steps.run(problem, start, max_iter=20, **options)
+    first = steps.run(problem, start, max_iter=8, **options)
+    both = steps.go_on(problem, first, max_iter=12, tol=0.0)
+    assert_array_equal(both.history, whole.history)
+    assert_array_equal(both.labels, whole.labels)
+    assert both.n_iter == whole.n_iter == 20
+
+
 @pytest.mark.filterwarnings("ignore::sidelight.exceptions.LostClassWarning")
 def test_warm_start_from_a_fitted_model_needs_few_iterations():
     X, truth = blobs(n_classes=6, scale=2.0)

@@ -4,11 +4,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
+from sidelight.blocks import threads
 from sidelight.models import find_model, model_names
+from sidelight.models._bayesian import mixture
 from sidelight.models._fitting import FULL_SEARCH_UP_TO, budget, n_starts
 from sidelight.models._kmeans import partition_level
 from sidelight.models._markov import aggregation
+from sidelight.side import sample_pairs
 
 
 def starts(n_samples, **changes):
@@ -69,6 +73,62 @@ def test_markov_aggregation_fits_5_001_rows_from_one_start(monkeypatch):
     X = np.random.default_rng(0).normal(size=(5_001, 1)) + 9.0 * (np.arange(5_001) % 2)[:, None]
     find_model("MarkovAggregation")(2, random_state=0).fit(X)
     assert len(made) == 1
+
+
+def test_bayesian_mixture_has_its_full_budget_up_to_6_000_rows():
+    model = find_model("BayesianMixture")
+    assert model()._tolerance(6_000) == 1e-6
+    assert not model()._is_race(6_000, 3)
+    assert model()._tolerance(6_001) == 3e-5
+    assert model()._is_race(6_001, 3)
+    assert model(tol=1e-3)._tolerance(10**6) == 1e-3
+    assert model(batch_size=100)._tolerance(10**6) == 1e-6
+    for changes in ({"n_init": 3}, {"potential": "kl"}, {"batch_size": 100}):
+        assert not model(**changes)._is_race(10**6, 3), changes
+
+
+def far_apart(n, seed=0):
+    """Rows of three clusters in two columns, and a pair of rows for every ten."""
+    truth = np.arange(n) % 3
+    X = (
+        np.random.default_rng(seed).normal(size=(n, 2))
+        + 2.0 * np.array([[0, 0], [2, 0], [0, 2]])[truth]
+    )
+    return X, sample_pairs(truth, n // 10, random_state=seed)
+
+
+def test_bayesian_mixture_fits_6_000_rows_as_with_its_full_budget_asked_for():
+    X, side = far_apart(6_000)
+    by_size, in_full = (
+        find_model("BayesianMixture")(4, random_state=0, **asked).fit(X, side=side)
+        for asked in ({}, {"n_init": 3, "tol": 1e-6})
+    )
+    assert_array_equal(by_size.history_, in_full.history_)
+    assert_array_equal(by_size.labels_, in_full.labels_)
+
+
+def test_bayesian_mixture_races_above_and_has_the_same_bits_with_any_number_of_threads(monkeypatch):
+    X, side = far_apart(6_001)
+    began, ended, found = [], [], []
+    for name, calls in (("_run_start", began), ("_run_on", ended)):
+        real = getattr(mixture, name)
+
+        def counted(*given, real=real, calls=calls):
+            calls.append(real(*given))
+            return calls[-1]
+
+        monkeypatch.setattr(mixture, name, counted)
+    for n in (1, 2):
+        with threads(n):
+            found.append(find_model("BayesianMixture")(4, random_state=0).fit(X, side=side))
+    assert len(began) == 6
+    assert len(ended) == 2
+    best = max(run.objective for run, _ in began[:3])
+    assert best in found[0].history_
+    assert (np.diff(found[0].history_) >= 0).all()
+    assert found[0].n_iter_ == len(found[0].history_) > max(run.n_iter for run, _ in began[:3])
+    assert_array_equal(found[0].history_, found[1].history_)
+    assert_array_equal(found[0].labels_, found[1].labels_)
 
 
 def test_published_settings_do_not_follow_the_size():

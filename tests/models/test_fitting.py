@@ -15,6 +15,7 @@ from sidelight.models._fitting import (
     best_of_starts,
     given_labels,
     n_starts,
+    race,
     warn,
     warn_fewer_clusters,
     warn_not_converged,
@@ -42,6 +43,28 @@ class Toy(CallbackSupportMixin, BaseEstimator):
 
         starts = range(len(self.costs))
         self.best_ = best_of_starts(self, work, None, None, starts, cost=lambda found: found[1])
+        return self
+
+
+class Racing(Toy):
+    """The same starts, of which one goes on for two steps more."""
+
+    @with_callbacks
+    def fit(self, X=None, y=None):
+        self.tried_, self.went_on_ = [], []
+
+        def begin(problem, common, start, each_iteration):
+            self.tried_.append(start)
+            each_iteration()
+            return start, self.costs[start]
+
+        def go_on(problem, common, found, each_iteration):
+            self.went_on_.append(found)
+            each_iteration(), each_iteration()
+            return found[0], found[1] - 1.0
+
+        starts = range(len(self.costs))
+        self.best_ = race(self, begin, go_on, None, None, starts, cost=lambda found: found[1])
         return self
 
 
@@ -77,6 +100,21 @@ def test_the_cheapest_start_is_kept_and_the_first_of_equals():
     model = Toy((3.0, 1.0, 2.0, 1.0)).fit()
     assert model.best_ == (1, 1.0)
     assert model.tried_ == [0, 1, 2, 3]
+
+
+def test_only_the_cheapest_of_a_race_goes_on_and_the_first_of_equals():
+    watch = Watch()
+    model = Racing((3.0, 1.0, 2.0, 1.0)).set_callbacks(watch).fit()
+    assert model.tried_ == [0, 1, 2, 3]
+    assert model.went_on_ == [(1, 1.0)]
+    assert model.best_ == (1, 0.0)
+    short = ["iteration", "start"]
+    assert watch.seen[:-1] == short * 4 + ["iteration", *short]
+
+
+def test_a_callback_that_stops_a_race_ends_it():
+    model = Racing((3.0, 1.0)).set_callbacks(Watch("start")).fit()
+    assert (model.tried_, model.went_on_, model.best_) == ([0], [], (0, 3.0))
 
 
 def test_callbacks_see_the_steps_in_the_starts_in_the_fit():

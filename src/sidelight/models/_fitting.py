@@ -135,6 +135,49 @@ def best_of_starts(
     return best
 
 
+# Up to here a default does all that it can: no table of docs/results has more rows. Above, a budget
+# may be smaller, if no quality is lost by it.
+SMALL_UP_TO = 6_000
+
+
+def is_small(n_samples: int) -> bool:
+    """Whether data are so small that every default has its full budget."""
+    return n_samples <= SMALL_UP_TO
+
+
+def race(
+    model: Any,
+    begin: Callable[..., T],
+    go_on: Callable[..., T],
+    problem: Any,
+    common: Any,
+    starts: Sequence[Any],
+    *,
+    cost: Callable[[T], Any],
+    n_steps: int | None = None,
+) -> T:
+    """Begin every start, and go on with the cheapest, the first of equals.
+
+    ``begin(problem, common, start, each_iteration)`` is a short run, on the workers of a cluster if
+    there is one, as in `best_of_starts`; ``go_on(problem, common, found, each_iteration)`` runs
+    here. Callbacks see the second as one more start.
+    """
+    best: T | None = None
+    with Task.of_fit(model, len(starts) + 1) as fit:
+        there = elsewhere(problem, common, len(starts))
+        done = None if there is None else there.run(begin, starts)
+        for number, start in enumerate(starts):
+            with fit.part("start", n_steps) as task:
+                found = done[number] if done else begin(problem, common, start, task.step)
+            best = found if best is None or cost(found) < cost(best) else best
+            if task.stopped:
+                return best
+        assert best is not None
+        with fit.part("start", n_steps) as task:
+            best = go_on(problem, common, best, task.step)
+    return best
+
+
 # What ``init`` gives
 
 

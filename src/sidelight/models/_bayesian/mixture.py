@@ -52,6 +52,7 @@ from sidelight.models._bayesian.run import (
     Theta,
     Weights,
     finite_dirichlet,
+    go_on,
     log_densities,
     row_evidence,
     run,
@@ -76,8 +77,10 @@ from sidelight.models._fitting import (
     STARTS,
     best_of_starts,
     is_model,
+    is_small,
     n_starts,
     never,
+    race,
     warn_not_converged,
 )
 from sidelight.models._metric import METRIC
@@ -88,6 +91,10 @@ from sidelight.side import SideInformation
 Floats = NDArray[np.float64]
 
 _NOBODY = np.empty(0, dtype=np.int64)
+
+# Gains per row at which a start has converged, on small data and on larger ones, and at which
+# starts are compared (see docs/results/benchmarks for what that costs).
+_TIGHT, _LOOSE, _RACE = 1e-6, 3e-5, 1e-4
 
 
 class BayesianMixture(RowMixture):
@@ -151,12 +158,15 @@ class BayesianMixture(RowMixture):
         `sklearn.frozen.FrozenEstimator`.
     n_init : int or "auto", default="auto"
         The number of starts; the one with the highest bound is kept. A given start is made once.
-        "auto": 3; fewer above 10,000 rows, down to 1.
+        "auto": 3; fewer above 10,000 rows, down to 1. Above 6,000 rows, starts (with the potential
+        "potts", without ``batch_size``) are compared when an iteration gains less than 1e-4 per
+        row, and only the best goes on.
     max_iter : int, default=500
         The maximum number of iterations of one start.
-    tol : float, default=1e-6
+    tol : float or "auto", default="auto"
         A start has converged when an iteration gains less than this per row; with ``batch_size``
-        when an epoch does, by the estimate of its batches.
+        when an epoch does, by the estimate of its batches. "auto": 1e-6, and 3e-5 above 6,000 rows
+        without ``batch_size``.
     batch_size : int, optional
         Rows per step of stochastic variational inference, for data so large that there is time for
         a few passes only. The posteriors are updated after every batch, ``max_iter`` counts epochs
@@ -299,6 +309,7 @@ n_features)
         "prior": "published",
         "init": "k-means",
         "n_init": 1,
+        "tol": 1e-6,
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
@@ -313,7 +324,7 @@ n_features)
         "init": [StrOptions({"seeded", "k-means"}), "array-like", HasMethods(["fit", "predict"])],
         "n_init": STARTS,
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
+        "tol": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "batch_size": [Interval(Integral, 1, None, closed="left"), None],
         "learning_offset": [Interval(Real, 0, None, closed="left")],
         "learning_decay": [Interval(Real, 0.5, 1.0, closed="right")],
@@ -337,7 +348,7 @@ n_features)
         init: Any = "seeded",
         n_init: int | str = "auto",
         max_iter: int = 500,
-        tol: float = 1e-6,
+        tol: float | str = "auto",
         batch_size: int | None = None,
         learning_offset: float = 1.0,
         learning_decay: float = 0.6,
@@ -471,10 +482,13 @@ n_features)
         starts = rng.spawn(n_tries) if isinstance(self.init, str) else [rng]
         bare = type(self)(**self.get_params(deep=False))
         bare.n_components_ = self.n_components_
-        best, emission = best_of_starts(
-            self, _run_start, problem, (bare, side), starts,
-            cost=lambda found: -found[0].objective, n_steps=self.max_iter,
-        )  # fmt: skip
+        options: dict[str, Any] = {"cost": _cost, "n_steps": self.max_iter}
+        how = (bare, side, self._tolerance(rows.n_samples))
+        if self._is_race(rows.n_samples, n_tries):
+            how = (bare, side, max(_RACE, how[-1]))
+            best, emission = race(self, _run_start, _run_on, problem, how, starts, **options)
+        else:
+            best, emission = best_of_starts(self, _run_start, problem, how, starts, **options)
         warn_not_converged(best, self.max_iter, "raise max_iter or tol")
         self._stream = Stream.after(best, problem, side, self._strength())
         return self._publish_run(best, emission, rows, side, seed)
@@ -506,6 +520,17 @@ n_features)
 
         log_densities(rows, self._emission, self._theta, use)
         return evidence
+
+    def _tolerance(self, n_samples: int) -> float:
+        """The gain per row at which a start has converged."""
+        if not isinstance(self.tol, str):
+            return self.tol
+        return _TIGHT if is_small(n_samples) or self.batch_size is not None else _LOOSE
+
+    def _is_race(self, n_samples: int, n_starts: int) -> bool:
+        """Whether starts are compared early. Bounds with different V cannot be compared."""
+        by_size = self.n_init == "auto" and n_starts > 1 and not is_small(n_samples)
+        return by_size and self.potential == "potts" and self.batch_size is None
 
     def _strength(self) -> Strength:
         cannot = self.side_weight if self.cannot_weight is None else self.cannot_weight
@@ -564,6 +589,7 @@ n_features)
         problem: Problem,
         side: SideInformation,
         rng: np.random.Generator,
+        tol: float,
         each_iteration: Callable[[], bool] = never,
     ) -> tuple[Run, Emission]:
         """One start from its beginning to its end."""
@@ -575,10 +601,28 @@ n_features)
                 rng,
                 potential=self.potential,
                 max_iter=self.max_iter,
-                tol=self.tol,
+                tol=tol,
                 each_iteration=each_iteration,
             )
         return found, emission
+
+    def _go_on(
+        self, problem: Problem, found: tuple[Run, Emission], each_iteration: Callable[[], bool]
+    ) -> tuple[Run, Emission]:
+        """The winner of a race until it has converged."""
+        run_so_far, emission = found
+        n_left = self.max_iter - run_so_far.n_iter
+        if n_left < 1:
+            return found
+        with one_blas_thread():
+            end = go_on(
+                problem._replace(emission=emission),
+                run_so_far,
+                max_iter=n_left,
+                tol=self._tolerance(problem.rows.n_samples),
+                each_iteration=each_iteration,
+            )
+        return end, emission
 
     def _ascent(self, n_samples: int) -> Callable[..., Run]:
         """How a run is done: in batches if there is more than one of them."""
@@ -650,10 +694,24 @@ class _Step(NamedTuple):
 
 def _run_start(
     problem: Problem,
-    how: tuple[BayesianMixture, SideInformation],
+    how: tuple[BayesianMixture, SideInformation, float],
     rng: np.random.Generator,
     each_iteration: Callable[[], bool] = never,
 ) -> tuple[Run, Emission]:
     """One start from its beginning to its end."""
-    model, side = how
-    return model._run(problem, side, rng, each_iteration)
+    model, side, tol = how
+    return model._run(problem, side, rng, tol, each_iteration)
+
+
+def _run_on(
+    problem: Problem,
+    how: tuple[BayesianMixture, SideInformation, float],
+    found: tuple[Run, Emission],
+    each_iteration: Callable[[], bool] = never,
+) -> tuple[Run, Emission]:
+    """The best start to its end."""
+    return how[0]._go_on(problem, found, each_iteration)
+
+
+def _cost(found: tuple[Run, Emission]) -> float:
+    return -found[0].objective

@@ -14,7 +14,7 @@ from scipy.special import digamma, gammaln, logsumexp, softmax
 
 from sidelight.blocks import Block, Blocks, RowEntries
 from sidelight.models._bayesian.statements import Couplings, SomeCouplings
-from sidelight.models._em import Expected, Start, ascend, begin, expect
+from sidelight.models._em import Expected, Start, ascend, begin, expect, without_rounding
 from sidelight.models._emissions import Emission, Posterior, Statistics
 from sidelight.models._fitting import never
 
@@ -151,6 +151,33 @@ def run(
     if len(problem.couplings.rows):
         state.labels[problem.couplings.rows] = state.near_phi.argmax(axis=1)
     theta, step, history, n_iter, converged = found
+    return Run(state.labels, theta, history[-1], history, n_iter, converged, step, state.near_phi)
+
+
+def go_on(
+    problem: Problem,
+    so_far: Run,
+    *,
+    max_iter: int,
+    tol: float,
+    each_iteration: Callable[[], bool] = never,
+) -> Run:
+    """Ascend further from where a run with the potential "potts" ended."""
+    state = State.new(problem.rows)
+    state.near_phi = so_far.near_phi
+    theta, step, history, n_iter, converged = ascend(
+        update(problem, so_far.step.mass, so_far.step.statistics),
+        lambda theta: memberships(problem, theta, state, None),
+        lambda step: update(problem, step.mass, step.statistics),
+        least_gain=tol * problem.rows.n_samples,
+        max_iter=max_iter,
+        each_iteration=each_iteration,
+    )
+    if len(problem.couplings.rows):
+        state.labels[problem.couplings.rows] = state.near_phi.argmax(axis=1)
+    first = without_rounding(history[0], so_far.history)
+    history = [*so_far.history, first, *history[1:]]
+    n_iter += so_far.n_iter
     return Run(state.labels, theta, history[-1], history, n_iter, converged, step, state.near_phi)
 
 

@@ -67,6 +67,8 @@ class Couplings(NamedTuple):
         """Per class the sums of memberships times strengths: attract, repel, deny, repel_all."""
         p_span, p_class, p_must, p_cannot, n_span, n_class, n_cannot = self.said[:7]
         n_classes = len(self.vocabulary)
+        if not n_classes:  # pairs alone: making empty matrices takes as long as the sweep itself
+            return tuple(np.zeros((0, phi.shape[1])) for _ in range(4))
         positive = (p_class, np.repeat(np.arange(len(phi)), np.diff(p_span)))
         negative = (n_class, np.repeat(np.arange(len(phi)), np.diff(n_span)))
         shape = (n_classes, len(phi))
