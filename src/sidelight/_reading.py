@@ -4,6 +4,8 @@ import csv
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -29,10 +31,25 @@ def refuse_missing(path: Path, error: type[SidelightError]) -> None:
             else f"{path} may not be read ({reason.strerror}); change its permissions."
         )
     except (FileNotFoundError, NotADirectoryError):
-        problem = f"{path}: there is no such file."
+        near = _similar_name(path)
+        problem = f"{path}: there is no such file" + (f"; did you mean {near}?" if near else ".")
     except OSError as reason:
         problem = f"{path} cannot be opened: {reason.strerror}."
     raise error(problem)
+
+
+def _similar_name(path: Path) -> Path | None:
+    """The file of the same folder whose name is most like a mistyped one, if one is."""
+    try:
+        names = [one.name for one in islice(path.parent.iterdir(), 10_000) if one.is_file()]
+    except OSError:
+        return None
+    # Endings are compared apart, or every two short names with .csv would be alike.
+    stem, ending = (part.casefold() for part in (path.stem, path.suffix))
+    stems = get_close_matches(stem, {Path(name).stem.casefold() for name in names}, n=1)
+    found = sorted(name for name in names if Path(name).stem.casefold() in stems)
+    found.sort(key=lambda name: Path(name).suffix.casefold() != ending)
+    return path.with_name(found[0]) if found else None
 
 
 def refuse_encoding(

@@ -219,3 +219,27 @@ def test_the_bar_follows_the_starts_of_the_model(monkeypatch):
         )
     assert seen[0] == {"total": 3}
     assert seen.count({"advance": 1}) == 3
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("fit", "{}", "--clusters", "3"),
+        ("compare", "{}", "--side", "side.csv"),
+        ("ask", "{}", "--side", "side.csv"),
+        ("check", "{}", "--rows", "5"),
+        ("check", "side.csv", "--data", "{}"),
+        ("convert", "{}", "side.jsonl"),
+        ("predict", "{}", "patients.csv"),
+        ("serve", "{}"),
+        ("serve", "patients.csv", "--side", "{}"),
+    ],
+    ids=lambda words: " ".join(words),
+)
+def test_a_mistyped_file_is_found_by_its_neighbours(shell, patients, monkeypatch, words):
+    monkeypatch.chdir(patients.parent)
+    Path("side.csv").write_text("must,0,1\n", encoding="utf-8")
+    result = shell(*(word.format("Patinets.csv") for word in words))
+    assert result.returncode == 2
+    told = "Patinets.csv: there is no such file; did you mean patients.csv?"
+    assert told in " ".join(result.stderr.split())

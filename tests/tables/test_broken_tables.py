@@ -151,6 +151,30 @@ def test_reading_a_folder_or_a_missing_file_says_so(tmp_path, suffix):
         read_table(tmp_path / f"nothing{suffix}")
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("tabel.csv", "table.csv"),
+        ("TABLE.CSV", "table.csv"),
+        ("table", "table.csv"),
+        ("table.tvs", "table.csv"),
+        ("tabel.tsv", "table.tsv"),
+        ("b.csv", None),
+        ("no/table.csv", None),
+    ],
+)
+def test_a_mistyped_file_is_found_by_its_name_and_not_by_its_ending(tmp_path, typed, meant):
+    for name in ("table.csv", "a.csv", *(["table.tsv"] if meant == "table.tsv" else [])):
+        (tmp_path / name).write_text("x\n1\n", encoding="utf-8")
+    path = tmp_path / typed
+    if path.exists():
+        pytest.skip("this file system does not tell capitals apart")
+    with pytest.raises(DataError) as caught:
+        read_table(path)
+    told = f"there is no such file; did you mean {tmp_path / meant}?" if meant else "such file."
+    assert str(caught.value).endswith(told)
+
+
 def test_a_cell_of_any_length_is_read_and_written_back(tmp_path):
     (tmp_path / "a.csv").write_text(f"x,note\n1,{'n' * 200_000}\n")
     table = read_table(tmp_path / "a.csv")

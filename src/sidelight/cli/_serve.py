@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from sidelight._reading import refuse_missing
 from sidelight.cli._options import (
     Columns,
     Decimal,
@@ -90,8 +91,8 @@ def serve(
     """
     if demo and data is not None:
         raise SidelightError(f"--demo brings its own table; leave {data} out.")
-    if data is not None and not data.exists():
-        raise SidelightError(f"{data} does not exist.")
+    for path in [*([data] if data else []), *(side or [])]:
+        refuse_missing(path, SidelightError)
     try:
         from sidelight.web import Settings
         from sidelight.web import serve as serve_workbench

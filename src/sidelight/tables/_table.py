@@ -346,9 +346,9 @@ def read_table(
     """
     path = Path(path)
     suffix = path.suffix.lower()
+    refuse_missing(path, DataError)
     if suffix not in _SUFFIXES:
         raise DataError(f"{path} has no suffix that names a table: {', '.join(_SUFFIXES)}.")
-    refuse_missing(path, DataError)
     if use_rep is not None and suffix != ".h5ad":
         raise DataError(f"{path}: representations (use_rep) are for .h5ad files; leave it out.")
     is_text = suffix in (*DELIMITERS, ".txt")
