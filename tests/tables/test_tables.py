@@ -107,6 +107,7 @@ def test_other_encodings_and_formats_are_told(tmp_path):
     (tmp_path / "latin.csv").write_bytes("n\xe4me\n1\n".encode("latin-1"))
     with pytest.raises(DataError, match="UTF-8"):
         read_table(tmp_path / "latin.csv")
+    (tmp_path / "table.ods").write_bytes(b"PK")
     with pytest.raises(DataError, match="no suffix"):
         read_table(tmp_path / "table.ods")
     with pytest.raises(DataError, match="no such file"):
