@@ -9,6 +9,7 @@ from numpy.testing import assert_array_equal
 from sidelight.blocks import threads
 from sidelight.models import find_model, model_names
 from sidelight.models._bayesian import mixture
+from sidelight.models._entropy import clustering as entropy
 from sidelight.models._fitting import FULL_SEARCH_UP_TO, budget, n_starts
 from sidelight.models._kmeans import partition_level
 from sidelight.models._markov import aggregation
@@ -129,6 +130,26 @@ def test_bayesian_mixture_races_above_and_has_the_same_bits_with_any_number_of_t
     assert found[0].n_iter_ == len(found[0].history_) > max(run.n_iter for run, _ in began[:3])
     assert_array_equal(found[0].history_, found[1].history_)
     assert_array_equal(found[0].labels_, found[1].labels_)
+
+
+@pytest.mark.parametrize(("rows", "given", "merges"), [
+    (6_000, False, 1), (6_001, False, 0), (6_001, True, 1),
+])  # fmt: skip
+def test_structural_entropy_merges_rows_of_small_data_and_given_clusters(
+    rows, given, merges, monkeypatch
+):
+    made, real = [], entropy._merged
+
+    def counted(problem):
+        made.append(problem)
+        return real(problem)
+
+    monkeypatch.setattr(entropy, "_merged", counted)
+    X, side = far_apart(rows)
+    init = np.arange(rows) % 3 if given else None
+    model = find_model("StructuralEntropyClustering")(3, init=init, price=0.0, random_state=0)
+    model.fit(X, side=side)
+    assert len(made) == merges
 
 
 def test_published_settings_do_not_follow_the_size():
