@@ -161,6 +161,9 @@ describe("imports", () => {
     expect(preparing(purposes, "", "median")).toMatchObject({ id: "wine", drop: ["note"], one_hot: [], impute: "median", show: [] });
     const photos = { ...preview, columns: [...preview.columns, { name: "photo", type: "text" as const, missing: 0 }], rows: preview.rows.map((row, k) => ({ ...row, photo: `a/${k}.JPG` })) };
     expect(guess(photos).photo).toBe("image");
+    const slips = { ...preview, columns: [{ name: "cm", type: "text" as const, missing: 0 }], rows: ["1,5", "2", "x", "0,25"].map((cm) => ({ cm })) };
+    expect(guess(slips).cm).toBe("feature");
+    expect(guess({ ...slips, rows: ["1,5", "a", "x", "b"].map((cm) => ({ cm })) }).cm).toBe("id");
     expect(preparing(guess(photos), "", "")).toMatchObject({ images: ["photo"], drop: ["note", "photo"] });
     expect(preparing(purposes, "", "", { sep: ";", decimal: "," })).toMatchObject({ sep: ";", decimal: "," });
     expect(preparing({ ...purposes, note: "ignore" }, "none", "")).toMatchObject({ show: ["ash"], drop: ["note"], scale: "none" });

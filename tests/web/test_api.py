@@ -3,16 +3,19 @@
 import csv
 import io
 import json
+import re
 import shlex
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from sidelight import SideInformation
 from sidelight.exceptions import SidelightError
+from sidelight.web._advice import _COLUMNS
 from sidelight.web._export import import_project
 from sidelight.web._pool import told
 from sidelight.web._work import run_job
@@ -562,3 +565,33 @@ def test_no_space_for_an_upload_is_a_sentence(owner, table, bench, monkeypatch):
     with pytest.raises(SidelightError, match="503.*No space left"):
         owner.post("projects", {"upload": key, "name": "x", "id": "id", "drop": ["town"]})
     assert bench.store.projects() == []
+
+
+def test_problems_of_a_table_are_told_in_the_words_of_the_page(owner, tmp_path):
+    table = tmp_path / "some.csv"
+    lines = ["id,size,town", "a,1.5,Bonn", "b,x,Rome", *(f"r{k},{k},Bonn" for k in range(30))]
+    table.write_text("\n".join(lines) + "\nz,,Bonn\n", encoding="utf-8")
+    told = owner.upload(table)["preview"]["problems"][0]["message"]
+    assert '"a feature (categories)"' in told  # of town
+    assert "'x'" in told  # of size
+    assert not re.search(r"\w+=", told)  # no parameter of Python
+    page = Path(__file__).resolve().parents[2] / "client" / "src" / "screens" / "Import.tsx"
+    purposes = page.read_text(encoding="utf-8")
+    for words in re.findall(r'"([^"]+)"', " ".join(_COLUMNS.values())):
+        assert words.strip(".") in purposes
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("kind,i,j\nmust,r0,r99\n", "said.csv: .* line 2 .*The table has no row r99"),
+        ("must,r0,r1\n", "said.csv: missing column 'kind'"),
+    ],
+)
+def test_wrong_statements_are_told_in_the_words_of_the_page(owner, project, text, told):
+    response = owner._http.post(
+        f"/api/projects/{project}/statements", params={"name": "said.csv"}, content=text
+    )
+    with pytest.raises(SidelightError, match=told) as caught:
+        owner._checked(response)
+    assert not re.search(r"\w=|uploads|bulk", str(caught.value))

@@ -21,6 +21,7 @@ const PURPOSES: [Purpose, string][] = [
   ["ignore", "nothing"],
 ];
 
+const NUMBER = /^[-+]?\d+([.,]\d+)?(e[-+]?\d+)?$/i;
 const PICTURE = /^data:image\/|\.(png|jpe?g|gif|webp|bmp|tiff?)$/i;
 
 /** What each column is most probably for. */
@@ -32,11 +33,13 @@ export function guess(preview: Preview): Record<string, Purpose> {
     const isDistinct = new Set(values).size === values.length && column.missing === 0;
     const isNamed = /^(id|name|key|code|row|no\.?|nr\.?)$/i.test(column.name) || /[_ ]id$/i.test(column.name);
     const isPicture = column.type === "text" && values.length > 0 && values.every((text) => PICTURE.test(text));
+    // A text among numbers is a slip more often than a column of texts: then the row is named.
+    const isNumeric = column.type !== "text" || values.filter((text) => NUMBER.test(text.trim())).length > values.length / 2;
     if (isPicture) found[column.name] = "image";
-    else if (!hasId && isDistinct && (isNamed || (column.type === "text" && k === 0))) {
+    else if (!hasId && isDistinct && (isNamed || (!isNumeric && k === 0))) {
       found[column.name] = "id";
       hasId = true;
-    } else found[column.name] = column.type === "text" ? "show" : "feature";
+    } else found[column.name] = isNumeric ? "feature" : "show";
   });
   return found;
 }

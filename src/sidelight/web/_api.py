@@ -19,7 +19,7 @@ from sidelight.web._pictures import LARGEST, SMALL, PictureError, check_archive,
 from sidelight.web._rows import Rows, preview
 from sidelight.web._security import may, person_of
 from sidelight.web._stream import stream
-from sidelight.web._uploads import receive, upload_path
+from sidelight.web._uploads import receive, shown_as, upload_path
 
 api = APIRouter(prefix="/api")
 INVITATION_HOURS = 72.0
@@ -98,16 +98,18 @@ def create(bench: TheBench, person: Editor, new: s.NewProject) -> Any:
     path, archive = upload_path(bench.settings, new.upload), _archive(bench, new)
     if archive is not None:  # it may be an upload of another kind
         check_archive(archive, bench.settings.max_upload)
-    project = bench.create_project(
-        path,
-        name=new.name,
-        id=new.id,
-        show=new.show,
-        images=new.images,
-        archive=archive,
-        source=Path(new.source or path.name).name,
-        **_how(new),
-    )
+    source = Path(new.source or path.name).name
+    with shown_as(path, source):
+        project = bench.create_project(
+            path,
+            name=new.name,
+            id=new.id,
+            show=new.show,
+            images=new.images,
+            archive=archive,
+            source=source,
+            **_how(new),
+        )
     path.unlink()
     if archive is not None:
         archive.unlink(missing_ok=True)
@@ -120,7 +122,8 @@ async def open_project_file(request: Request, bench: TheBench, person: Editor) -
     key = await receive(request, bench.settings, "project.zip")
     path = upload_path(bench.settings, key)
     try:
-        return bench.overview(await run_in_threadpool(import_project, bench, path))
+        with shown_as(path, "the project file"):
+            return bench.overview(await run_in_threadpool(import_project, bench, path))
     finally:
         path.unlink()
 
@@ -389,7 +392,8 @@ async def add_statements(
     key = await receive(request, bench.settings, name)
     path = upload_path(bench.settings, key)
     try:
-        event = await run_in_threadpool(bench.add_statements, project, person, path, name)
+        with shown_as(path, name):
+            event = await run_in_threadpool(bench.add_statements, project, person, path, name)
     finally:
         path.unlink()
     return {"events": [event.id]}

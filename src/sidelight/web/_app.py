@@ -13,6 +13,7 @@ from fastapi.staticfiles import StaticFiles
 from sidelight import __version__
 from sidelight.exceptions import SidelightError
 from sidelight.store import StoreDown
+from sidelight.web._advice import in_page
 from sidelight.web._api import api
 from sidelight.web._bench import Bench
 from sidelight.web._pages import page, pages
@@ -84,10 +85,11 @@ def _wants_page(request: Request) -> bool:
 
 async def _sentence(request: Request, error: Exception) -> Response:
     """What sidelight complains about, as it says it; what is not there is not found."""
-    status = 404 if str(error).startswith("there is no project") else 422
+    text = str(in_page(error) if isinstance(error, SidelightError) else error)
+    status = 404 if text.startswith("there is no project") else 422
     if _wants_page(request):
-        return page("message.html", status, title="That did not work", text=str(error))
-    return JSONResponse({"detail": str(error)}, status_code=status)
+        return page("message.html", status, title="That did not work", text=text)
+    return JSONResponse({"detail": text}, status_code=status)
 
 
 async def _forbidden(request: Request, error: Exception) -> Response:

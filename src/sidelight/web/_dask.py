@@ -11,6 +11,7 @@ from typing import Any
 
 from sidelight.exceptions import SidelightError
 from sidelight.store import Folder, Store
+from sidelight.web._advice import in_page
 from sidelight.web._pool import told
 from sidelight.web._settings import Settings
 
@@ -34,7 +35,7 @@ def do(job: dict[str, Any], store_address: str, bulk: str) -> tuple[str, Any]:
     try:
         return "done", run_job(store, Folder(bulk), job, tell)
     except SidelightError as error:
-        return "refused", str(error)
+        return "refused", str(in_page(error))
     except Cancelled:
         return "cancelled", None
     finally:

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from sidelight.exceptions import SidelightError
 from sidelight.store import Folder, Store
+from sidelight.web._advice import in_page
 from sidelight.web._settings import Settings
 
 _WAIT = 0.2  # seconds between looks at the queue
@@ -65,7 +66,7 @@ def _work(pipe: Connection, store_address: str, bulk: str) -> None:
         try:
             pipe.send(("done", run_job(store, folder, job, tell)))
         except SidelightError as error:
-            pipe.send(("refused", str(error)))
+            pipe.send(("refused", str(in_page(error))))
         except Exception:
             pipe.send(("failed", traceback.format_exc(limit=8)))
 

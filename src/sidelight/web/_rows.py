@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sidelight.exceptions import SidelightError, UnusableColumnsError
 from sidelight.store import Folder, Project
 from sidelight.tables import Table, prepare, read_table
+from sidelight.web._advice import in_page
 from sidelight.web._pictures import PictureError, contents_of, is_inside, problem_of
 
 TEXTS = (".csv", ".tsv")
@@ -49,7 +50,7 @@ def preview(
         ids = table.ids(id)
         notes = prepare(table, aside=[id] if id else [], ids=ids, **_told(how)).notes
     except UnusableColumnsError as error:
-        problems = [{"message": str(error), **_plain_problems(error.problems)}]
+        problems = [{"message": str(in_page(error)), **_plain_problems(error.problems)}]
     except SidelightError as error:
         problems = [{"message": str(error)}]
     if root is not None:

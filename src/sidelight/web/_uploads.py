@@ -3,6 +3,8 @@
 import re
 import secrets
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,16 @@ def upload_path(settings: Settings, key: str) -> Path:
     if not _KEY.fullmatch(key) or not path.is_file():
         raise HTTPException(404, "there is no such upload.")
     return path
+
+
+@contextmanager
+def shown_as(path: Path, name: str) -> Iterator[None]:
+    """Errors about a file of ours under a name that says something to the person who sent it."""
+    try:
+        yield
+    except SidelightError as error:
+        told = str(error.args[0]).replace(str(path), name).replace(path.name, name)
+        raise error.reworded(told) from error
 
 
 async def receive(request: Request, settings: Settings, name: str) -> str:
