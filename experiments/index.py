@@ -597,7 +597,7 @@ class Index:
             most = f", by {_number(max(below), 3)} at most" if below else ""
             lines += [
                 Line(
-                    "SSC-IPA at p = 1, K ≥ 4, beside block models that are told so and have our moves: "
+                    "SSC-IPA at p = 1, K ≥ 4, beside block models that are told so, with our moves: "
                     "NMI",
                     [
                         "",
