@@ -460,7 +460,7 @@ class Index:
                 [
                     f"{mean(theirs, 2)} paper mode",
                     mean(ours, 2),
-                    "the bound prefers two clusters unless many rows are labelled",
+                    "on some draws a fourth cluster stays",
                 ],
                 "ssdpgmm",
                 "1",
@@ -597,8 +597,8 @@ class Index:
             most = f", by {_number(max(below), 3)} at most" if below else ""
             lines += [
                 Line(
-                    "SSC-IPA at p = 1, K ≥ 4, beside block models that are told so, with our moves: "
-                    "NMI",
+                    "SSC-IPA at p = 1, K ≥ 4, beside block models that are told so, "
+                    "with our moves: NMI",
                     [
                         "",
                         f"below in {len(below)} of {count} settings{most}",
