@@ -2,7 +2,7 @@
 
 The version of a cell is a hash of what the `run` function of its experiment can reach: definitions
 of the experiments and of sidelight, one by one. Comments, docstrings, types, the words of errors
-and warnings, the code that shows tables, and folders that no result comes from (web, cli, ...) are
+and warnings, the code that shows tables, and files that no result comes from (web, cli, ...) are
 not part of it. An experiment may say which models a cell fits (`Experiment.uses`); models that
 it names for other cells are then left out. A model that another model asks the registry for counts.
 
@@ -25,8 +25,10 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 PAGES = HERE.parent / "docs" / "results"
 
-# They show, store or serve results; a fit is the same with and without them.
-SHOWING = frozenset({"cli", "report", "store", "testing", "web"})
+# They show, store or serve results, or read and write files; a fit is the same without them.
+SHOWING = frozenset(
+    {"_formulas", "_html", "_reading", "_writing", "cli", "report", "store", "testing", "web"}
+)
 
 # The number of clusters by held-out statements: no experiment asks for it in this way, and those
 # that import `select` themselves depend on it.
