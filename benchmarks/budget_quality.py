@@ -153,12 +153,17 @@ def main() -> None:
                         flush=True,
                     )
                     kept[tuple(str(row[k]) for k in key)] = row
+                    _write(kept, options.results)
+
+
+def _write(kept: dict[tuple[str, ...], dict[str, Any]], folder: Path) -> None:
+    """The table of all draws so far, and the page."""
     rows = [kept[k] for k in sorted(kept)]
-    with file.open("w", encoding="utf-8", newline="") as stream:
+    with (folder / "budget_quality.csv").open("w", encoding="utf-8", newline="") as stream:
         writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-    (options.results / "budget_quality.md").write_text(as_page(rows), encoding="utf-8")
+    (folder / "budget_quality.md").write_text(as_page(rows), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from sidelight.blocks import threads
 from sidelight.models import find_model, model_names
 from sidelight.models._bayesian import mixture
 from sidelight.models._entropy import clustering as entropy
+from sidelight.models._factorisation.family import best_start
 from sidelight.models._fitting import FULL_SEARCH_UP_TO, budget, n_starts
 from sidelight.models._kmeans import partition_level
 from sidelight.models._markov import aggregation
@@ -150,6 +151,33 @@ def test_structural_entropy_merges_rows_of_small_data_and_given_clusters(
     model = find_model("StructuralEntropyClustering")(3, init=init, price=0.0, random_state=0)
     model.fit(X, side=side)
     assert len(made) == merges
+
+
+def test_equivalence_mixture_has_ten_starts_up_to_6_000_rows():
+    model = find_model("EquivalenceGaussianMixture")
+    assert [model()._n_tries(n) for n in (6_000, 10_000, 100_000)] == [10, 6, 3]
+    assert model(n_init=7)._n_tries(10**6) == 7
+
+
+@pytest.mark.parametrize(
+    ("rows", "tol", "steps"),
+    [(6_000, 1e-9, 3 * 200), (6_001, 1e-9, 50 + 100 + 200), (6_001, 0.0, 3 * 200)],
+)
+def test_starts_of_factorisations_race_above_6_000_rows(rows, tol, steps):
+    made = []
+
+    def step(factor):
+        made.append(factor)
+        return factor * 0.9999
+
+    found = best_start(
+        [3.0, 1.0, 2.0], step, lambda factor: factor, 200, tol, lambda: False,
+        at_zero=10.0, n_samples=rows,
+    )  # fmt: skip
+    assert len(made) == steps
+    assert found.n_iter == 200
+    assert found.objective == pytest.approx(0.9999**200)
+    assert (np.diff(found.history) < 0).all()
 
 
 def test_published_settings_do_not_follow_the_size():

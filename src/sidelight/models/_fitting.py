@@ -145,6 +145,11 @@ def is_small(n_samples: int) -> bool:
     return n_samples <= SMALL_UP_TO
 
 
+def fewer_starts(model: Any, n_samples: int) -> int:
+    """The number of starts of a model that has its full search up to 6,000 rows only."""
+    return n_starts(model, n_samples, up_to=SMALL_UP_TO)
+
+
 def race(
     model: Any,
     begin: Callable[..., T],

@@ -30,8 +30,7 @@ from sidelight.models._factorisation.family import (
     FLOOR,
     FactorModel,
     Run,
-    best,
-    descend,
+    best_start,
     multiplied,
     start_of,
 )
@@ -67,7 +66,8 @@ class LabelPropagationNMF(FactorModel):
     scaling : {"min-max", "z-score"}, optional
         Scale the columns for the graph: to [0, 1], or to mean 0 and deviation 1.
     n_init : int, default=5
-        The number of starts; the one with the lowest J is kept.
+        The number of starts; the one with the lowest J is kept. Above 6,000 rows the
+        best two after 50 steps go on, and after 100 the better of them, unless ``tol`` is 0.
     max_iter : int, default=500
         The maximum number of steps of a start.
     tol : float, default=1e-3
@@ -201,15 +201,11 @@ class LabelPropagationNMF(FactorModel):
         data = Shifted.of(X)
         labelled = Labelled.of(side, n_clusters)
         problem = Problem.of(data, rows.graph, labelled, self.side_weight)
-        runs = []
-        for rng in rngs:
-            start = problem.start(given, n_clusters, rng)
-            run = descend(
-                start, problem.step, problem.objective, self.max_iter, self.tol, step,
-                at_zero=problem.squares + problem.alpha * problem.given,
-            )  # fmt: skip
-            runs.append(run)
-        found = best(runs)
+        starts = (problem.start(given, n_clusters, rng) for rng in rngs)
+        found = best_start(
+            starts, problem.step, problem.objective, self.max_iter, self.tol, step,
+            at_zero=problem.squares + problem.alpha * problem.given, n_samples=X.shape[0],
+        )  # fmt: skip
         F, Z, U = found.factors
         self.memberships_, self.mixing_, self.shift_ = F, Z, data.shift * data.scale
         self.components_ = U * data.scale

@@ -241,6 +241,9 @@ class Problem(NamedTuple):
     side_weight: float
     degree: Floats  # of the diagonal, 0 elsewhere
     first: Floats  # T to start from
+    layout: tuple[
+        Ints, Ints, Ints
+    ]  # of T as a matrix: its entries in order, columns and rows' ends
 
     @classmethod
     def of(
@@ -261,7 +264,8 @@ class Problem(NamedTuple):
         first = np.maximum(np.maximum(W, Z), 1e-3)
         degree = np.concatenate([np.zeros(len(i)), degree])
         i, j = np.concatenate([i, own]), np.concatenate([j, own])
-        return cls(n, i, j, W, Z, alpha, smoothness, side_weight, degree, first)
+        layout = _layout(n, i, j)
+        return cls(n, i, j, W, Z, alpha, smoothness, side_weight, degree, first, layout)
 
     @property
     def share(self) -> float:
@@ -284,11 +288,8 @@ class Problem(NamedTuple):
 
     def matrix(self, T: Floats) -> sparse.csr_array:
         """T as a symmetric matrix."""
-        off = len(self.i) - self.n_samples
-        row = np.concatenate([self.i, self.j[:off]])
-        column = np.concatenate([self.j, self.i[:off]])
-        shape = (self.n_samples, self.n_samples)
-        return sparse.coo_array((np.append(T, T[:off]), (row, column)), shape=shape).tocsr()
+        entry, column, ends = self.layout
+        return sparse.csr_array((T[entry], column, ends), shape=(self.n_samples, self.n_samples))
 
     def inner(self, V: Floats) -> Floats:
         """VV' on the places."""
@@ -299,16 +300,17 @@ class Problem(NamedTuple):
     def step(self, state: "State") -> "State":
         """One step of T, then one of V."""
         T, _, V = state
-        above = 2.0 * self.inner(V) + 2.0 * self.alpha * self.Z + self.mu * self.W
+        inner = self.inner(V)
+        above = 2.0 * inner + 2.0 * self.alpha * self.Z + self.mu * self.W
         T = multiplied(T, above, 2.0 * (1.0 + self.alpha) * T + self.mu * self.degree)
         state = State(T, V, V)
         # The fourth root is what a quartic in V asks for; the square root, often used, may raise J.
-        return State(T, V, multiplied(V, self.times(state), V @ (V.T @ V), 0.25))
+        return State(T, V, multiplied(V, self.times(state, inner), V @ (V.T @ V), 0.25))
 
-    def times(self, state: "State") -> Floats:
-        """The product of T and V."""
+    def times(self, state: "State", inner: Floats) -> Floats:
+        """The product of T and V; inner: that of the V by which T is known, on the places."""
         T, before, V = state
-        near = self.matrix(T - self.share * self.inner(before)) @ V
+        near = self.matrix(T - self.share * inner) @ V
         product: Floats = near + self.share * (before @ (before.T @ V))
         return np.maximum(product, 0.0)
 
@@ -325,6 +327,16 @@ class Problem(NamedTuple):
         near = float(count @ (T - now) ** 2) + float(count @ (self.alpha * (T - self.Z) ** 2))
         smooth = float(self.degree @ T - count @ (self.W * T))
         return near + max(far, 0.0) + self.mu * smooth
+
+
+def _layout(n_samples: int, i: Ints, j: Ints) -> tuple[Ints, Ints, Ints]:
+    """Where each entry of a symmetric CSR matrix is among the places: the same at every step."""
+    off = len(i) - n_samples
+    row, column = np.concatenate([i, j[:off]]), np.concatenate([j, i[:off]])
+    order = np.lexsort((column, row))
+    ends = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=n_samples))])
+    place = np.append(np.arange(len(i)), np.arange(off))
+    return place[order], column[order].astype(np.int32), ends.astype(np.int32)
 
 
 class State(NamedTuple):

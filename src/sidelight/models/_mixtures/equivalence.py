@@ -32,6 +32,7 @@ from scipy.special import log_softmax, logsumexp
 from sidelight.blocks import Blocks, RowEntries, as_blocks
 from sidelight.exceptions import SideInformationError
 from sidelight.models._em import Expected, Statistics
+from sidelight.models._fitting import fewer_starts
 from sidelight.models._keeping import TiedGroups
 from sidelight.models._mixtures.family import Candidate, HeldMixture, Theta, Ties
 from sidelight.models._mixtures.fields import Field
@@ -69,7 +70,7 @@ class EquivalenceGaussianMixture(HeldMixture):
         array gives cluster numbers of the rows (−1 is unknown); a fitted model gives its clusters.
     n_init : int or "auto", default="auto"
         The number of starts; the best is kept. A start without randomness is made once. "auto": 10;
-        fewer above 10,000 rows, down to 3.
+        fewer above 6,000 rows, down to 3.
     max_iter : int, default=500
         The maximum number of iterations of one start.
     tol : float, default=1e-5
@@ -165,6 +166,9 @@ class EquivalenceGaussianMixture(HeldMixture):
         while fewest < self.max_clusters and side.feasible(fewest).answer == "no":
             fewest += 1
         return fewest
+
+    def _n_tries(self, n_samples: int) -> int:
+        return fewer_starts(self, n_samples)
 
     def _describe(self, ties: Any) -> None:
         self.mean_field_rows_ = ties.mean_field_rows

@@ -321,12 +321,16 @@ class HeldMixture(GaussianClusters):
                 plan.candidates.append(candidate._replace(emission=floored))
         return plan
 
+    def _n_tries(self, n_samples: int) -> int:
+        """The number of random starts."""
+        return n_starts(self, n_samples)
+
     def _starts(self, plan: Plan, n_samples: int) -> list[tuple[int, int]]:
         """(candidate, number of the start); where nothing is random there is one."""
         starts = []
         for place, (n_clusters, _, ties) in enumerate(plan.candidates):
             sure = n_clusters == 1 or (is_seeded(self.init) and n_given(ties) == n_clusters)
-            n_tries = 1 if sure else n_starts(self, n_samples)
+            n_tries = 1 if sure else self._n_tries(n_samples)
             starts += [(place, number) for number in range(n_tries)]
         return starts
 
