@@ -100,12 +100,19 @@ def stamp(folder: Path, paper: str, command: str, uses: frozenset[str] | None = 
 
 
 def commit() -> str:
-    """The commit of this checkout, with "-dirty" where files are changed; or "unknown"."""
-    describe = ["git", "-C", str(HERE), "describe", "--always", "--dirty", "--tags"]
+    """The commit of this checkout, with "-dirty" where sources are changed; or "unknown"."""
     try:
-        return subprocess.run(describe, capture_output=True, text=True, check=True).stdout.strip()
+        name = _git("describe", "--always", "--tags")
+        # A run writes pages, so these are no change of the sources.
+        changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".", "../src")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
+    return f"{name}-dirty" if changed else name
+
+
+def _git(*command: str) -> str:
+    git = ["git", "-C", str(HERE), *command]
+    return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def read_stamp(page: Path) -> Stamp | None:
