@@ -9,6 +9,7 @@ from numpy.testing import assert_array_equal
 from sidelight.blocks import threads
 from sidelight.models import find_model, model_names
 from sidelight.models._bayesian import mixture
+from sidelight.models._discriminative.mixture import fit_mixture
 from sidelight.models._entropy import clustering as entropy
 from sidelight.models._factorisation.family import best_start
 from sidelight.models._fitting import FULL_SEARCH_UP_TO, budget, n_starts
@@ -178,6 +179,14 @@ def test_starts_of_factorisations_race_above_6_000_rows(rows, tol, steps):
     assert found.n_iter == 200
     assert found.objective == pytest.approx(0.9999**200)
     assert (np.diff(found.history) < 0).all()
+
+
+def test_the_mixture_of_the_committee_is_looser_on_large_data_only():
+    X, side = far_apart(300)
+    P = np.eye(3)[np.arange(300) % 3]
+    small, large = (fit_mixture(X, side, P, 0, of_small=small).model for small in (True, False))
+    assert (small.tol, large.tol) == ("auto", 3e-5)
+    assert small.n_init == large.n_init == "auto"
 
 
 def test_published_settings_do_not_follow_the_size():

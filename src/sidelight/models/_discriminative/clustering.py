@@ -56,7 +56,7 @@ from sidelight.models._discriminative.statements import (
     columns_of,
     error_of,
 )
-from sidelight.models._fitting import Task, given_labels, is_model, warn_fewer_clusters
+from sidelight.models._fitting import Task, given_labels, is_model, is_small, warn_fewer_clusters
 from sidelight.models._metric import Learned, learn_metric, tied_groups
 from sidelight.models._naming import name_clusters
 from sidelight.side import SideInformation
@@ -126,11 +126,11 @@ class DiscriminativeClustering(SideClusterer):
 
     The answer is the mean of their p with a weight of three quarters, and that of a
     `BayesianMixture` with the rest, which sees classes that differ in covariance (up to 100
-    columns; fitted to at most 5,000 rows). Columns of X keep their relative scale: standardise them
-    first if their units are not comparable. Above 15,000 rows the classifiers are fitted to at most
-    10,000 annotated and 5,000 other rows, and all rows are assigned in one pass. Sparse rows of
-    more than 256 columns are projected to 100 singular vectors. There is no paper: `as_published`
-    gives the defaults.
+    columns; fitted to at most 5,000 rows, above 6,000 to a looser tolerance).
+    Columns of X keep their relative scale: standardise them first if their units are not
+    comparable. Above 15,000 rows the classifiers are fitted to at most 10,000 annotated and 5,000
+    other rows, and all rows are assigned in one pass. Sparse rows of more than 256 columns are
+    projected to 100 singular vectors. There is no paper: `as_published` gives the defaults.
 
     With two or more annotators, ``statement_error_`` and ``annotator_accuracy_`` are cross-fitted.
     With one annotator, ``statement_error_`` comes from classifiers that have seen the statement, so
@@ -301,7 +301,8 @@ class DiscriminativeClustering(SideClusterer):
         trusted = rates.trusted(problem.annotator)
         committee, P = fit_in_full(problem, metric, error[inside], trusted, init, task.step)
         believed = about.where(trusted & (error[inside] < 0.5))
-        mixture = fit_mixture(X, believed, P, seed, warm=init is not None)
+        warm = init is not None
+        mixture = fit_mixture(X, believed, P, seed, warm=warm, of_small=is_small(n))
         self._views = Views(projection, metric, committee, mixture)
         if mixture is not None:
             P = mixture.join(X, P)

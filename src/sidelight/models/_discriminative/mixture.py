@@ -23,6 +23,7 @@ SHARE = 0.25  # of the answer
 # Measured up to 64 columns; a covariance of more is mostly its prior, and takes long.
 _MOST_COLUMNS = 100
 _ANNOTATED, _OTHERS = 2_500, 2_500  # rows that it is fitted to, if there are more
+_LOOSE = 3e-5  # its tolerance for a sample: that of BayesianMixture itself for that many rows
 
 
 class Mixture(NamedTuple):
@@ -43,10 +44,12 @@ def fit_mixture(
     seed: int,
     *,
     warm: bool = False,
+    of_small: bool = True,
 ) -> Mixture | None:
     """A mixture whose clusters are matched to the columns of P; None where it could say nothing.
 
-    P : memberships by the committee; warm : start from them.
+    P : memberships by the committee; warm : start from them; of_small : whether the data are small,
+    and not a sample.
     """
     n_clusters = P.shape[1]
     if n_clusters < 2 or X.shape[1] > _MOST_COLUMNS or len(X) <= 2 * n_clusters:
@@ -55,6 +58,8 @@ def fit_mixture(
     if chosen is not None:
         X, side, P = X[chosen], side[chosen], P[chosen]
     settings: dict[str, Any] = {"random_state": seed % 2**32}  # a number can be saved
+    if not of_small:
+        settings["tol"] = _LOOSE
     if warm:
         settings["init"] = P.argmax(axis=1)
     model = fitted(find_model("BayesianMixture")(n_clusters, **settings), X, side)._bare()
