@@ -1,6 +1,7 @@
 """When the partition of the refit is shown, and that it changes no question."""
 
 from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ from sklearn.base import BaseEstimator
 from sidelight.metrics import adjusted_rand
 from sidelight.query import Asker, Oracle
 from sidelight.query._committee import Facts
-from sidelight.query._refit import AGREE, is_better, keeps
+from sidelight.query._refit import AGREE, is_better, keeps, refit
+from sidelight.side import SideInformation
 
 
 def noise(n=200):
@@ -153,6 +155,29 @@ def test_answers_are_kept_by_pairs_and_by_the_best_match_of_names():
     )
     assert broken > 0
     assert (~keeps(committee, wrong)).sum() == broken
+
+
+class Counted(BaseEstimator):
+    """A model that keeps the numbers of clusters that it was given."""
+
+    given: ClassVar[list[int]] = []
+
+    def __init__(self, n_clusters=2):
+        self.n_clusters = n_clusters
+
+    def fit(self, X, side):
+        Counted.given.append(self.n_clusters)
+        self.labels_, self.objective_ = np.zeros(len(X), dtype=int), 0.0
+        return self
+
+
+@pytest.mark.parametrize(("n_classes", "n_given"), [(2, 3), (5, 5)])
+def test_the_refit_has_a_cluster_for_every_class_that_was_named(n_classes, n_given):
+    own = np.repeat([0, 1, 2], 40)  # three clusters are shown
+    side = SideInformation.from_labels(np.r_[np.arange(n_classes), [-1] * (120 - n_classes)])
+    Counted.given.clear()
+    refit(Counted(), np.zeros((120, 2)), side, own, 0)
+    assert set(Counted.given) == {n_given}
 
 
 def test_the_refit_changes_no_question(asked):

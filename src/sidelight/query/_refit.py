@@ -49,10 +49,12 @@ def learn_graph(committee: Committee, shown: Shown) -> Committee:
 def refit(model: Any, X: Any, side: SideInformation, own: Ints, seed: int) -> Ints:
     """Labels by a model that is given the answers, from its own starts and from the asker's.
 
-    The number of clusters is that of shown clusters of at least 2 % of the rows.
+    The number of clusters is that of shown clusters of at least 2 % of the rows, or that of the
+    classes that were named if there are more of them: fewer clusters would have to break names.
     """
     size = np.bincount(own)
-    n_clusters = max(int((size >= SMALL * len(own)).sum()), 2)
+    n_named = len(side.labelled_classes)
+    n_clusters = max(int((size >= SMALL * len(own)).sum()), n_named, 2)
     best: Any = None
     for init in (None, own):
         fitted = _fit(model, X, side, n_clusters, init, seed)
