@@ -572,6 +572,10 @@ def test_problems_of_a_table_are_told_in_the_words_of_the_page(owner, tmp_path):
     lines = ["id,size,town", "a,1.5,Bonn", "b,x,Rome", *(f"r{k},{k},Bonn" for k in range(30))]
     table.write_text("\n".join(lines) + "\nz,,Bonn\n", encoding="utf-8")
     told = owner.upload(table)["preview"]["problems"][0]["message"]
+    empty = tmp_path / "empty.csv"
+    empty.write_bytes(b"")
+    with pytest.raises(SidelightError, match=r"empty\.csv is empty"):
+        owner.upload(empty)
     assert '"a feature (categories)"' in told  # of town
     assert "'x'" in told  # of size
     assert not re.search(r"\w+=", told)  # no parameter of Python
@@ -595,3 +599,17 @@ def test_wrong_statements_are_told_in_the_words_of_the_page(owner, project, text
     with pytest.raises(SidelightError, match=told) as caught:
         owner._checked(response)
     assert not re.search(r"\w=|uploads|bulk", str(caught.value))
+
+
+def test_contradictions_are_those_of_all_rows(owner, project, bench):
+    assert owner.get(f"projects/{project}/conflicts") == []
+    (person,) = bench.store.people.all()
+    for kind, *pair in (("must", 30, 2), ("must", 2, 17), ("cannot", 30, 17), ("cannot", 5, 6)):
+        bench.say(project, person, kind=kind, rows=pair)
+    (found,) = owner.get(f"projects/{project}/conflicts")
+    ids = bench.rows(project).ids
+    (all_rows,) = bench.store.side(project, index=ids).conflicts()
+    said = bench.store.statements(project, retracted=False)
+    assert found["sentence"] == str(all_rows)
+    assert found["statement"]["event"] == said[all_rows.statement].event
+    assert [one["event"] for one in found["chain"]] == [said[k].event for k in all_rows.chain]

@@ -73,7 +73,9 @@ def kind_of(head: bytes, name: str) -> str:
             return "xlsx" if suffix == "npz" and _is_excel(head) else suffix
     claimed = Path(name).suffix.lower().lstrip(".")
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
-    if not head or b"\0" in head or text.startswith((b"<svg", b"<!doctype", b"<html", b"<?xml")):
+    if not head:
+        raise SidelightError(f"{Path(name).name} is empty.")
+    if b"\0" in head or text.startswith((b"<svg", b"<!doctype", b"<html", b"<?xml")):
         raise SidelightError(
             f"{Path(name).name}: the file is not a table; send CSV, TSV, Excel (.xlsx), Parquet, "
             ".npy, .npz or .h5ad."
