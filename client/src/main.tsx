@@ -12,7 +12,7 @@ import { Projects } from "./screens/Projects";
 import { QueueScreen } from "./screens/Queue";
 import { Runs } from "./screens/Runs";
 import { Statements } from "./screens/Statements";
-import { attempt, jobs, loadMe, mayAnswer, mayLook, me, openProject, project, trouble, whoIsHere } from "./session";
+import { attempt, jobs, loadMe, mayAnswer, mayLook, me, noteDeed, openProject, project, trouble, whoIsHere } from "./session";
 import { applyTheme, nextTheme, theme } from "./theme";
 
 const SCREENS = [
@@ -156,6 +156,7 @@ function Page() {
   );
 }
 
+for (const kind of ["pointerdown", "keydown"]) addEventListener(kind, noteDeed, { capture: true });
 applyTheme();
 startRouting();
 render(<Page />, document.getElementById("page")!);

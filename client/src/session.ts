@@ -59,15 +59,25 @@ function follow(number: number): void {
   told<typeof jobs.value>("jobs", (list) => (jobs.value = list));
 }
 
-/** Do something and put what goes wrong at the top of the page. */
+let lastDeed = 0;
+let troubleSince = 0;
+/** Somebody pressed something: what was told before may go. */
+export const noteDeed = (): void => void (lastDeed = performance.now());
+
+/**
+ * Do something and put what goes wrong at the top of the page. It stays there while the page only
+ * reads what is new; the next thing that somebody does successfully takes it away.
+ */
 export async function attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
     const found = await work();
-    trouble.value = null;
+    if (trouble.value === DOWN || lastDeed > troubleSince) trouble.value = null;
     return found;
   } catch (error) {
-    trouble.value =
-      error instanceof LineDown ? "The server cannot be reached. Try again when it is back." : (error as Error).message;
+    trouble.value = error instanceof LineDown ? DOWN : (error as Error).message;
+    troubleSince = performance.now();
     return undefined;
   }
 }
+
+const DOWN = "The server cannot be reached. Try again when it is back.";

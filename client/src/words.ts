@@ -1,7 +1,8 @@
 /** Numbers and times as people read them. */
 export const count = (n: number): string => n.toLocaleString("en");
 export const plural = (n: number, one: string, many = `${one}s`): string => `${count(n)} ${n === 1 ? one : many}`;
-export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+/** A sentence with a capital; the name of a file stays as it is. */
+export const capital = (text: string): string => (/^\S*[.\d_/]\S/.test(text) ? text : text.charAt(0).toUpperCase() + text.slice(1));
 export const percent = (share: number, digits = 0): string => `${(100 * share).toFixed(digits)} %`;
 
 /** An interval of shares, given as estimate, lower and upper end: "2 to 6 %". */

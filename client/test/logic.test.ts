@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { inWords } from "../src/api";
+import { inWords, LineDown } from "../src/api";
 import { colourOf, movedRows, paint } from "../src/colours";
 import { compareTexts } from "../src/differ";
 import { actionOf, clashes, DEFAULTS, merged } from "../src/keys";
@@ -9,6 +9,7 @@ import { placeOf } from "../src/router";
 import { guess, preparing } from "../src/screens/Import";
 import { accuracyWords } from "../src/screens/People";
 import { pointsOf, stepWords, unpack, withStep } from "../src/selection";
+import { attempt, noteDeed, trouble } from "../src/session";
 import { ago, between, cellText, withError } from "../src/words";
 
 const pressed = (key: string, more = {}) => ({ key, ctrlKey: false, metaKey: false, altKey: false, ...more });
@@ -178,6 +179,7 @@ describe("words", () => {
     expect(ago(1000, 1000 + 7200)).toBe("2 hours ago");
     expect([cellText(null), cellText(0.123456789), cellText(1234)]).toEqual(["–", "0.12346", "1,234"]);
     expect(inWords("your role may not.")).toBe("Your role may not.");
+    expect(inWords("said.csv: the kind is 'musst'.")).toBe("said.csv: the kind is 'musst'.");
     expect(inWords([{ loc: ["body", "name"], msg: "too long" }])).toBe("name: too long");
   });
 
@@ -191,5 +193,20 @@ describe("words", () => {
     expect(placeOf("/p/3/map?run=2")).toMatchObject({ screen: "map", project: 3 });
     expect(placeOf("/").screen).toBe("projects");
     expect(placeOf("/p/x").screen).toBe("nowhere");
+  });
+});
+
+describe("what went wrong", () => {
+  it("stays while the page reads on, until somebody does something else", async () => {
+    await attempt(() => Promise.reject(new Error("No.")));
+    await attempt(async () => "read again");
+    expect(trouble.value).toBe("No.");
+    await new Promise((done) => setTimeout(done, 5));
+    noteDeed();
+    await attempt(async () => "done");
+    expect(trouble.value).toBeNull();
+    await attempt(() => Promise.reject(new LineDown()));
+    await attempt(async () => "back");
+    expect(trouble.value).toBeNull();
   });
 });

@@ -78,6 +78,7 @@ export function Import() {
   const take = async (file: File | undefined) => {
     if (!file) return;
     sending.value = true;
+    sent.value = null; // nothing of an earlier file stays beside what is told of this one
     await attempt(async () => {
       sent.value = await upload<Upload>(`uploads?name=${encodeURIComponent(file.name)}`, file);
     });

@@ -75,11 +75,11 @@ function Start({ load }: { load: () => void }) {
       </label>
       <label class="field">
         Clusters
-        <input inputMode="numeric" pattern="[0-9]*" placeholder="found by the model" value={k.value} onInput={(e) => (k.value = e.currentTarget.value)} />
+        <input inputMode="numeric" pattern="[1-9][0-9]*" title="A whole number from 1 on" placeholder="found by the model" value={k.value} onInput={(e) => (k.value = e.currentTarget.value)} />
       </label>
       <label class="field">
         Seed
-        <input inputMode="numeric" pattern="[0-9]+" value={seed.value} onInput={(e) => (seed.value = e.currentTarget.value)} />
+        <input inputMode="numeric" pattern="[0-9]+" title="A whole number" required value={seed.value} onInput={(e) => (seed.value = e.currentTarget.value)} />
       </label>
       <div>
         <button class="main" type="submit">
@@ -92,7 +92,8 @@ function Start({ load }: { load: () => void }) {
 
 function Jobs({ jobs, load }: { jobs: Job[]; load: () => void }) {
   const live = jobs.filter((job) => ["queued", "running"].includes(job.state));
-  const failed = jobs.slice(0, 3).find((job) => job.state === "failed");
+  const last = jobs.find((job) => !live.includes(job)); // the newest comes first
+  const failed = last?.state === "failed" ? last : undefined;
   const cancel = (job: Job) => void attempt(() => send("DELETE", `projects/${project.value!.id}/jobs/${job.id}`)).then(load);
   return (
     <div aria-live="polite">
@@ -251,7 +252,7 @@ function Models({ jobs, load }: { jobs: Job[]; load: () => void }) {
       {mayEdit() && (
         <form class="row" onSubmit={start} aria-label="Compare models">
           <label>
-            Clusters <input size={12} inputMode="numeric" pattern="[0-9]*" placeholder="found" value={k.value} onInput={(e) => (k.value = e.currentTarget.value)} />
+            Clusters <input size={12} inputMode="numeric" pattern="[1-9][0-9]*" title="A whole number from 1 on" placeholder="found" value={k.value} onInput={(e) => (k.value = e.currentTarget.value)} />
           </label>
           <label>
             Minutes at most{" "}

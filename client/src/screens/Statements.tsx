@@ -201,7 +201,9 @@ function Conflicts({ list }: { list: Statement[] }) {
   return (
     <>
       <p class="muted">
-        {n < CHAINS ? plural(n, "contradiction") : `The first ${count(n)} contradictions`}, the shortest first. In each, at least one statement is wrong.
+        {n === 1
+          ? "1 contradiction. At least one of its statements is wrong."
+          : `${n < CHAINS ? `${n} contradictions` : `The first ${n} contradictions`}, the shortest first. In each, at least one statement is wrong.`}
       </p>
       {found.value.map((conflict) => (
         <div class="panel chain" key={[conflict.statement, ...conflict.chain].map(placeKey).join()}>
