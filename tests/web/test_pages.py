@@ -43,13 +43,13 @@ def test_an_answer_without_a_choice_is_a_sentence(browser, project):
     given = fields(browser.get(f"/plain/{project}").text)
     answer = browser.post(f"/plain/{project}", data=given)
     assert answer.status_code == 422
-    assert "choose an answer" in answer.text
+    assert "Choose an answer" in answer.text
 
 
 def test_an_unknown_project_is_a_page(browser):
     answer = browser.get("/plain/99")
     assert answer.status_code == 404
-    assert "there is no project 99" in answer.text
+    assert "There is no project 99" in answer.text
 
 
 def test_runs_are_not_for_annotators(browser, project):
