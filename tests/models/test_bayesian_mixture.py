@@ -480,6 +480,16 @@ def test_pairs_alone_find_about_ten_of_ten_gaussians(separation):
     assert adjusted_rand_score(sample.y, model.labels_) > (0.6 if separation == 5.0 else 0.95)
 
 
+def test_the_sample_that_finds_the_number_has_whole_pairs():
+    sample = make_blobs(40_000, 16, 10, separation=5.0, random_state=0)
+    side = sample_pairs(sample.y, 4_000, random_state=1)
+    model = BayesianMixture(max_iter=1, random_state=0)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(sample.X, side=side)
+    # Of 4,000 rows at random about 40 pairs have both ends: too few to tell ten clusters from two.
+    assert 8 <= model.n_components_ <= 12
+
+
 def test_pairs_do_not_ask_for_more_clusters_than_there_are():
     sample = make_blobs(600, 8, 3, separation=8.0, random_state=0)
     side = sample_pairs(sample.y, 300, accuracy=0.9, random_state=1)

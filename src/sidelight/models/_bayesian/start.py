@@ -85,7 +85,7 @@ def number_found(rows: Blocks, side: SideInformation, emission: Emission, seed: 
     if not len(side.annotated_rows):
         return ROOM
     n_classes = len(side.labelled_classes)
-    chosen = _sample(rows.n_samples, side, np.random.default_rng(seed), FEW)
+    chosen = _sample(rows.n_samples, side, np.random.default_rng(seed), FEW, pairs=True)
     X = _coordinates(as_blocks(rows.take(chosen)), emission)
     if X.shape[1] == 0 or len(chosen) < 3:
         return max(n_classes, 1)
@@ -242,15 +242,29 @@ def from_model(model: Any, n_components: int) -> Start:
 
 
 def _sample(
-    n_samples: int, side: SideInformation, rng: np.random.Generator, size: int
+    n_samples: int,
+    side: SideInformation,
+    rng: np.random.Generator,
+    size: int,
+    *,
+    pairs: bool = False,
 ) -> NDArray[np.int64]:
-    """All rows if they are few; else labelled ones, up to a half, and others at random."""
+    """All rows if they are few; else labelled ones, up to a half, and others at random.
+
+    pairs: whole pairs count among that half too; at random hardly one would have both its rows.
+    """
     if n_samples <= size:
         return np.arange(n_samples)
     said = side.statements
-    labelled = np.unique(said.i[(said.kind == LABEL) & said.binding])
-    if len(labelled) > size // 2:
-        labelled = rng.choice(labelled, size // 2, replace=False)
+    known = np.unique(said.i[(said.kind == LABEL) & said.binding])
+    if len(known) > size // 2:
+        known = rng.choice(known, size // 2, replace=False)
+    if pairs:
+        whole = np.flatnonzero(said.is_pair & said.binding)
+        n_pairs = (size // 2 - len(known)) // 2
+        if len(whole) > n_pairs:
+            whole = rng.choice(whole, n_pairs, replace=False)
+        known = np.unique(np.concatenate([known, said.i[whole], said.j[whole]]))
     # Drawn among all rows, so that it costs no array of the rest.
-    others = rng.choice(n_samples, size - len(labelled), replace=False)
-    return np.union1d(labelled, others)
+    others = rng.choice(n_samples, size - len(known), replace=False)
+    return np.union1d(known, others)
