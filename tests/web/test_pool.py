@@ -7,7 +7,7 @@ import time
 import psutil
 import pytest
 
-from sidelight.store import Store
+from sidelight.store import Store, StoreDown
 from sidelight.web._pool import Pool
 from sidelight.web._settings import Settings
 
@@ -84,6 +84,24 @@ def test_a_worker_that_is_killed_costs_a_retry_and_no_job(store, project, pool):
     os.kill(worker, signal.SIGKILL)
     wait(lambda: state(store, job) == "done")
     assert store.jobs.get(job).attempts == 2
+
+
+@pytest.mark.parametrize("call", ["claim", "pulse"])
+def test_a_store_that_is_away_for_a_moment_ends_no_job(store, project, pool, monkeypatch, call):
+    whole, n_failed = getattr(store.jobs, call), 0
+
+    def fails_once(*arguments, **more):
+        nonlocal n_failed
+        n_failed += 1
+        if n_failed == 1:
+            raise StoreDown("a statement", {}, Exception("database is locked"))
+        return whole(*arguments, **more)
+
+    monkeypatch.setattr(store.jobs, call, fails_once)
+    job = store.jobs.add(project, "nothing", {"seconds": 0.5})
+    wait(lambda: state(store, job) == "done")
+    assert n_failed > 1
+    assert store.jobs.get(job).attempts == (1 if call == "claim" else 2)
 
 
 def test_time_and_memory_have_limits(store, project, tmp_path):

@@ -12,7 +12,7 @@ from typing import Any
 from sidelight.exceptions import SidelightError
 from sidelight.store import Folder, Store
 from sidelight.web._advice import in_page
-from sidelight.web._pool import told
+from sidelight.web._pool import AGAIN, DOWN, told
 from sidelight.web._settings import Settings
 
 _WAIT = 0.2
@@ -75,23 +75,31 @@ class DaskRunner:
         name = f"{platform.node()}:{os.getpid()}:dask"
         running: dict[int, Any] = {}
         while not self._stopping.is_set():
-            while (job := self._store.jobs.claim(name)) is not None:
-                running[job.id] = self._client.submit(
-                    do,
-                    job._asdict(),
-                    self._settings.store_address,
-                    self._bulk,
-                    pure=False,
-                    retries=0,
-                )
-            for number, future in list(running.items()):
-                if future.done():
-                    self._end(number, running.pop(number))
+            try:
+                self._step(name, running)
+            except DOWN:
+                self._stopping.wait(AGAIN)
             with self._news:
                 self._news.wait(_WAIT)
         for number, future in running.items():
             future.cancel()
             self._store.jobs.end(number, "interrupted", error="the server was stopped")
+
+    def _step(self, name: str, running: dict[int, Any]) -> None:
+        """Submit what waits, and write down what has ended."""
+        while (job := self._store.jobs.claim(name)) is not None:
+            running[job.id] = self._client.submit(
+                do,
+                job._asdict(),
+                self._settings.store_address,
+                self._bulk,
+                pure=False,
+                retries=0,
+            )
+        for number, future in list(running.items()):
+            if future.done():
+                self._end(number, future)
+                del running[number]
 
     def _end(self, number: int, future: Any) -> None:
         if future.status != "finished":

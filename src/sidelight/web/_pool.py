@@ -15,13 +15,15 @@ from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
 from sidelight.exceptions import SidelightError
-from sidelight.store import Folder, Store
+from sidelight.store import Folder, Store, StoreDown
 from sidelight.web._advice import in_page
 from sidelight.web._settings import Settings
 
 _WAIT = 0.2  # seconds between looks at the queue
 _NICENESS = 5  # of processes that compute: a third of the weight of those that answer
 _GRACE = 5.0  # seconds that a process has to end
+DOWN = (StoreDown, OSError)  # the store is locked, full or away: it may come back
+AGAIN = 1.0  # seconds until it is tried again
 
 
 class Runner(Protocol):
@@ -127,17 +129,28 @@ class Pool:
 
     def _watch(self, k: int) -> None:
         name = f"{platform.node()}:{os.getpid()}:{k}"
-        worker = self._new_worker(k)
+        worker, lost = self._new_worker(k), None
         try:
             while not self._stopping.is_set():
-                job = self._store.jobs.claim(name)
+                job = None
+                try:
+                    if lost is not None:
+                        self._store.jobs.crashed(lost, "the store could not be reached")
+                        lost = None
+                    job = self._store.jobs.claim(name)
+                    if job is not None:
+                        if not worker.alive:
+                            worker = self._new_worker(k)
+                        self._run(worker, job)
+                except DOWN:
+                    if job is not None:  # what it does now could not be written down
+                        worker.end()
+                        lost = job.id
+                    self._stopping.wait(AGAIN)
+                    continue
                 if job is None:
                     with self._news:
                         self._news.wait(_WAIT)
-                    continue
-                if not worker.alive:
-                    worker = self._new_worker(k)
-                self._run(worker, job)
         finally:
             worker.end()
 
