@@ -10,6 +10,7 @@ import numpy as np
 
 from sidelight._formulas import unquoted
 from sidelight._reading import long_cells, refuse_encoding
+from sidelight._wording import counted
 from sidelight.exceptions import DataError
 from sidelight.tables._columns import (
     MISSING,
@@ -78,9 +79,16 @@ def _read_pieces(
         lengths = np.fromiter(map(len, piece), dtype=np.int64, count=len(piece))
         wrong = n_rows + 1 + np.flatnonzero(lengths != width)
         if len(wrong):
+            first, others = int(wrong[0]), wrong[1:]
+            also = (
+                f" Other rows with a wrong number of cells: {listed(others, 5)}."
+                if len(others)
+                else ""
+            )
+            found = counted(int(lengths[first - 1 - n_rows]), "cell")
             raise DataError(
-                f"{path}: row {listed(wrong, 5)} (counted from 1, without the column names) has "
-                f"{int(lengths[wrong[0] - 1 - n_rows])} cells where there are {width} columns."
+                f"{path}: row {first} (counted from 1, without the column names) has {found} where "
+                f"there are {counted(width, 'column')}.{also}"
             )
         n_rows += len(piece)
         flat = list(chain.from_iterable(piece))
