@@ -93,7 +93,7 @@ def test_a_column_that_turns_to_text_late_is_text_from_the_start(tmp_path, monke
         ("a,a\n1,2\n", "the name 'a' twice"),
         ("a,\n1,2\n", "without a name"),
         ("a,b\n1,2\n1\n", "row 2 .* has 1 cell where there are 2 columns.$"),
-        ("a,b\n1,2\n1\n3,4,5\n", "row 2 .* has 1 cell .* wrong number: 3.$"),
+        ("a,b\n1,2\n1\n3,4,5\n", "row 2 .* has 1 cell .* wrong number of cells: 3.$"),
         ('a,b\n1,"2\n', "quote"),
     ],
 )
