@@ -18,7 +18,7 @@ from sidelight.side import SideInformation
 
 EVERY = 25  # answers between two fits
 # When the refit is shown. The first two were chosen on one seed each of twelve tables with right
-# answers and four with wrong ones; the level is the usual one, and was not chosen.
+# answers and four with wrong ones; the level is the usual one.
 AGREE = 0.8  # with a larger ARI between the two partitions the asker's own is shown
 MEMORY = 1 / 3  # share of annotated rows from which the asker's own is shown
 LEVEL = 0.05  # of the test that the refit breaks more answers than the asker's own
