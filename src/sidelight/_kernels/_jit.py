@@ -104,7 +104,7 @@ def _compiled(function: Callable[..., Any], **options: bool) -> Callable[..., An
         error_model="numpy",
         fastmath={"contract"},
         boundscheck=False,
-        no_cfunc_wrapper=True,  # a second way in, for C, which nobody takes
+        no_cfunc_wrapper=True,  # an entry point for C, which is not used
         **options,
     )
     folder = cache_folder(Path(function.__code__.co_filename))

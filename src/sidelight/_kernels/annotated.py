@@ -25,7 +25,7 @@ from sidelight._kernels.beta import log_above
 # partner (a pair) or with partner -1 and a column (a label). pull > 0 draws the row to the cluster
 # of the partner or column, pull < 0 pushes it away; bonus is what a right label earns beyond that.
 # who is the annotator, or -1 for the edges of the block models. tie is the sign of pull (of -pull
-# for liars, 0 for those who guess).
+# for annotators who say the opposite, 0 for those who guess).
 Rows = namedtuple("Rows", ["X", "span", "partner", "column", "pull", "bonus", "who", "tie"])
 
 # The statements, each once; constant (E, 2) are those that no partition can change.
@@ -80,7 +80,7 @@ Scratch = namedtuple(
 
 
 def new_scratch(n_rows: int, n_annotators: int, means: Any, sse: Any) -> Any:
-    """Work space for a partition of so many annotated rows, with clusters of these shapes."""
+    """Work space for a partition of n annotated rows, with clusters of these shapes."""
     n_clusters = len(means)
     return Scratch(
         np.zeros(n_clusters), np.zeros(n_clusters), np.zeros(n_clusters), np.zeros(sse.shape[1]),

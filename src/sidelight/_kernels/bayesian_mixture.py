@@ -246,7 +246,7 @@ def moments_diag(X, shift, phi, sums, squares):
         for k in range(phi.shape[0]):
             first = sums[k]
             second = squares[k]
-            # Found before they are used: a jump that nobody can foresee costs as much as a row.
+            # Found before they are used: an unpredictable branch costs as much as a row.
             count = 0
             for i in range(start, stop):
                 which[count] = i
@@ -278,7 +278,7 @@ def invert_lower(factors, out):
 
 @jit
 def common(first, second, places):
-    """Where equal numbers stand in two ascending arrays. places (2, at least so many): OUT.
+    """Where equal numbers stand in two ascending arrays. places (2, at least that many): OUT.
 
     Returns how many there are.
     """

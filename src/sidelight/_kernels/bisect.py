@@ -16,7 +16,7 @@ _LLOYD = 5  # steps of 2-means
 
 @jit
 def grow(X, number, n_cells, normal, offset, child, cell, waiting, room):
-    """Halve rows until there are so many cells. X, number: IN/OUT, in the order of the cells.
+    """Halve rows until there are n_cells cells. X, number: IN/OUT, in the order of the cells.
 
     A node has the plane ``normal @ x <= offset``: OUT. child (n_cells, 2) is a node, or −1 − cell:
     OUT, as is ``cell`` of each row, in the new order. Cells are shared out by the rows of a node,

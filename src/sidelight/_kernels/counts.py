@@ -15,7 +15,7 @@ from sidelight._kernels._jit import jit
 # log v! for the counts that occur; larger ones are rare enough for the gamma function.
 LOG_FACTORIALS = np.array([math.lgamma(v + 1.0) for v in range(256)])
 
-FEW = 16  # so many categories are compared with all of them sooner than by halving
+FEW = 16  # up to this many categories, comparing with all of them is faster than halving
 
 
 @jit

@@ -50,7 +50,7 @@ Scratch = namedtuple("Scratch", ["drawn", "touched", "free", "fence"])
 # What a test of a move reads of a module, side by side: it waits for memory once, not four times.
 # COMMON is what the module has in common with the node that is tried, and zero in between.
 VOLUME, CUT, COST, COMMON = range(4)
-# So many modules, and what is known of them does not fit into the cache.
+# Above this number of modules their sums do not fit into the cache.
 MANY = 1 << 15
 AHEAD = 32  # nodes for which it is read ahead
 

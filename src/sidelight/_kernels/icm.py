@@ -64,7 +64,7 @@ def icm_groups(
     for i in order:
         g = group[i]
         own = labels[i]
-        table[g, own] -= 1.0  # the row itself is no partner
+        table[g, own] -= 1.0  # the row is not its own partner
         for k in range(n_clusters):
             cost[k] = unary[i, k] - must_weight * table[g, k]
         for t in range(apart_span[g], apart_span[g + 1]):

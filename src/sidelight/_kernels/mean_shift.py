@@ -4,7 +4,7 @@ import math
 
 from sidelight._kernels._jit import jit
 
-FAR = 6.9  # beyond, exp(-x) is below a thousandth and taken as zero
+FAR = 6.9  # above this, exp(-x) is below a thousandth and taken as zero
 
 
 @jit
