@@ -66,7 +66,7 @@ def ivf_candidates(
         # Rows that look into the same lists one after the other.
         home = lists.home if queries is None else lists.nearest(asked)
         order = np.argsort(home, kind="stable")
-        n_sure = int(queries is None)  # a row finds itself, which is no achievement
+        n_sure = int(queries is None)  # a row always finds itself, which does not count
         around, n_probes = lists.probes_needed(rows, asked, home, n_candidates, n_sure, seed)
         small = np.int32 if len(rows) < 2**31 else np.int64
         found = np.empty((len(asked), n_candidates), dtype=small)

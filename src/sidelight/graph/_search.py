@@ -239,8 +239,8 @@ def _largest_squared(data: Any, enough: float) -> float:
     """The largest squared distance of two rows (or one that is enough), without most pairs.
 
     Two rows are no farther apart than the sum of their lengths. So the longest rows come first,
-    and each block of them is compared with those alone that are long enough to be farther from it
-    than what was found before.
+    and each block is only compared with rows that are long enough to be farther from it than the
+    best pair so far.
     """
     length = _lengths(data)
     order = np.argsort(-length, kind="stable")

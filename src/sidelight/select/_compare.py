@@ -347,7 +347,7 @@ class _Run:
         self.masks = [(everything, of_statement == k) for k in range(len(self.masks))]
 
     def witness(self, seed: int) -> Entry | None:
-        """The default model, fitted for this where it is no candidate; None if it is not judged."""
+        """The default model, fitted here if it is not a candidate; None if it is not judged."""
         named = [entry for entry in self.entries if entry.candidate.name == WITNESS]
         if not named:
             numbers = {k for entry in self.entries if (k := entry.candidate.n_clusters)}

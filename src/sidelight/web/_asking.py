@@ -23,7 +23,7 @@ READY = 12  # questions that are kept ready for a project
 MOST_OPEN = 20  # open questions that new ones keep away from: 40 of the asker's 80 items or more
 MOST_TOLD = 500  # answers that are told one by one (20 ms each) after a start; older ones are given
 _PATIENCE = 120.0  # seconds until a silent asker counts as down
-_REST = 4.0  # between two builds of an asker: so many times what the last one took
+_REST = 4.0  # pause between two builds of an asker, as a multiple of the time of the last one
 
 
 class Brain(NamedTuple):
@@ -50,7 +50,7 @@ class Brain(NamedTuple):
 
 
 def _think(pipe: Connection, store_address: str, bulk: str) -> None:
-    """The loop of the asker's process: a project and a number in, so many questions out."""
+    """The loop of the asker's process: takes a project and a number, returns that many questions."""
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -401,14 +401,14 @@ class Bench:
         ids = self.rows(project).ids
         in_force = self.store.statements(project, retracted=False)
         # Only the annotated rows: the ids of a million rows would take seconds to check.
-        spoken = sorted({row for one in in_force for row in (one.i, one.j) if row is not None})
-        place = {row: k for k, row in enumerate(spoken)}
+        annotated = sorted({row for one in in_force for row in (one.i, one.j) if row is not None})
+        place = {row: k for k, row in enumerate(annotated)}
         said = [
             one._replace(i=place[one.i], j=None if one.j is None else place[one.j])
             for one in in_force
         ]
-        index = spoken if ids is None else [ids[row] for row in spoken]
-        found = as_side(said, len(spoken), index).conflicts(limit=limit)
+        index = annotated if ids is None else [ids[row] for row in annotated]
+        found = as_side(said, len(annotated), index).conflicts(limit=limit)
         return [
             {
                 "sentence": str(conflict),

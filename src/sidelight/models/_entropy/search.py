@@ -473,7 +473,7 @@ def _partition(level: Level, labels: Ints, n_slots: int) -> entropy.Partition:
 
 
 def reordered(level: Level, order: Ints) -> Level:
-    """The same nodes in another order: node k is node order[k] of before."""
+    """The same nodes in another order: node k is the old node order[k]."""
     place = np.empty(level.n_nodes, dtype=np.int32)
     place[order] = np.arange(level.n_nodes, dtype=np.int32)
     indptr, owner = np.empty_like(level.indptr), np.empty_like(level.owner)

@@ -21,7 +21,7 @@ Departures from the paper, each settled by measurement or because the paper is s
   of the two volumes, which ends with a lower L.
 - Rows that belong together are joined first, so that what follows from must-links and labels is in
   the tree: their groups are nodes. It needs no weights then (``entailed="none"``). With weights, a
-  few chained statements entail so many pairs that L is theirs alone.
+  few chained statements entail so many pairs that these alone decide L.
 - Compressing, as published, leaves single rows beside the clusters and swings with the statements:
   it removes the cheapest node, wherever it is, and rows that join late stand near the root. Here
   the clusters are those of lowest J, the data's own entropy, a price for naming clusters, and the
@@ -30,7 +30,7 @@ Departures from the paper, each settled by measurement or because the paper is s
   inside them (``refine``), so that every cluster is a node of the binary tree. L is not used to
   judge clusters: it rewards a kept cannot-link more if its clusters are small.
 - What is said of entailed pairs, and rho, with "mean" and "each": as in
-  `StructuralEntropyClustering`. With "none" there is no rho: a statement weighs its own.
+  `StructuralEntropyClustering`. With "none" there is no rho: a statement has its own weight.
 """
 
 import math

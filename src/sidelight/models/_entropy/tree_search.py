@@ -162,7 +162,7 @@ def _gathered(nodes: Nodes, level: Level, clusters: Ints) -> tuple[Nodes, Ints]:
 
 
 def _rooted(nodes: Nodes) -> Nodes:
-    """One root above all, which is no leaf."""
+    """A single root that is not a leaf."""
     parent, volume, cut = nodes.parent, nodes.volume, nodes.cut
     loose = np.flatnonzero(parent < 0)
     if len(loose) > 1 or nodes.n_nodes == nodes.n_leaves:
@@ -288,7 +288,7 @@ def _around(price: float) -> tuple[float, ...]:
 def settle(level: Level, labels: Ints, blocks: Ints) -> Ints:
     """Move modules, merge pairs, then move blocks and rows, while the objective falls.
 
-    Rows of a block in one module move together. A row with neighbours is no module in the end.
+    Rows of a block in one module move together. At the end no row with neighbours is a module of its own.
     """
     upper = search.aggregate(level, labels)
     labels = search.move(upper, np.arange(upper.n_nodes), may_open=False).labels[labels]
@@ -302,9 +302,9 @@ def settle(level: Level, labels: Ints, blocks: Ints) -> Ints:
 
 
 def exactly(nodes: Nodes, data: Level, n_wanted: int, blocks: Ints | None = None) -> Ints:
-    """So many clusters: cuts of a judged tree into at least as many nodes, merged down.
+    """Find ``n_wanted`` clusters: cut the tree into at least as many nodes, and merge.
 
-    The cut is made at the highest price at which the tree has so many. Modules with less than a
+    The cut is made at the highest price at which the tree has that many. Modules with less than a
     twentieth of an even share do not count, if that is possible, and join the one they are most
     alike first: asked for ten clusters, nobody wants three and seven rows that are far from all.
 

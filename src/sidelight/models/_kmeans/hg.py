@@ -11,7 +11,7 @@ alpha            the same, inherited: the mean of the parents and U(-0.2, 0.2), 
 The generations are those of _population.py, which AnnotatedGaussianMixture has too; the local
 search is the loop of _lloyd.py. Departures from the paper:
 - Where k-means ends, single rows still move if J falls once the centres have followed
-  (relocation.py); relocate=False leaves that out. Of many columns k-means alone has so many local
+  (relocation.py); relocate=False leaves that out. With many columns plain k-means has so many local
   minima that no generation left them: on counts of 2,000 genes the search ended above 100 starts.
 - Children of one generation are made of the same parents, so that they can be made at once.
 - The first member starts by k-means++, or from the means of labelled classes; labels bind nothing.

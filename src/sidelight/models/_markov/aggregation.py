@@ -70,7 +70,7 @@ _DENSE_ROWS = 2_000
 _FREE_ROWS = 10_000
 # Up to here each of them is made to keep the statements, above only the best.
 _BOUND_ROWS = 5_000
-_COARSE_STARTS = 4  # of each of several solutions of so many
+_COARSE_STARTS = 4  # starts of each of several solutions
 _SWEEPS = 3  # of more rows at each price on the way to hard statements
 _GIVEN = ("similarity", "transition")
 
