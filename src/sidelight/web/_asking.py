@@ -50,7 +50,7 @@ class Brain(NamedTuple):
 
 
 def _think(pipe: Connection, store_address: str, bulk: str) -> None:
-    """The loop of the asker's process: takes a project and a number, returns that many questions."""
+    """The loop of the asker's process: takes a project and a number, returns questions."""
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)

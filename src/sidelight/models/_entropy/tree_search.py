@@ -288,7 +288,7 @@ def _around(price: float) -> tuple[float, ...]:
 def settle(level: Level, labels: Ints, blocks: Ints) -> Ints:
     """Move modules, merge pairs, then move blocks and rows, while the objective falls.
 
-    Rows of a block in one module move together. At the end no row with neighbours is a module of its own.
+    Rows of a block in one module move together. At the end no row with neighbours stands alone.
     """
     upper = search.aggregate(level, labels)
     labels = search.move(upper, np.arange(upper.n_nodes), may_open=False).labels[labels]
