@@ -53,7 +53,12 @@ def test_every_table_can_be_shown(paper, name, one_fails, tmp_path, capsys):
     assert len(list(tmp_path.glob("*.png"))) == (table.draw is not None)
 
 
-@pytest.mark.parametrize("paper", papers())
+def marked_slow(names, slow):
+    """These names as parameters; some take a minute."""
+    return [pytest.param(n, marks=pytest.mark.slow if n in slow else ()) for n in names]
+
+
+@pytest.mark.parametrize("paper", marked_slow(papers(), {"comac", "defaults"}))
 def test_without_the_data_sets_the_rest_is_run(paper, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("SIDELIGHT_DATA", str(tmp_path / "nothing here"))
     load.cache_clear()

@@ -181,6 +181,20 @@ def test_starts_of_factorisations_race_above_6_000_rows(rows, tol, steps):
     assert (np.diff(found.history) < 0).all()
 
 
+def test_a_start_that_goes_on_stops_where_one_run_would():
+    def run(rows):
+        # Most of the objective is gone after the first steps: a tenth of the first one decides.
+        return best_start(
+            [1.0], lambda factor: factor * 0.95, lambda factor: factor, 500, 1e-3, lambda: False,
+            at_zero=10.0, n_samples=rows,
+        )  # fmt: skip
+
+    whole, raced = run(6_000), run(6_001)
+    assert whole.converged
+    assert whole.n_iter > 100
+    assert (raced.n_iter, raced.history) == (whole.n_iter, whole.history)
+
+
 def test_the_mixture_of_the_committee_is_looser_on_large_data_only():
     X, side = far_apart(300)
     P = np.eye(3)[np.arange(300) % 3]

@@ -65,14 +65,17 @@ def descend(
     each_iteration: Callable[[], bool],
     *,
     at_zero: float,
+    at_first: float | None = None,
 ) -> Run:
     """Steps until ten of them lower the objective by less than ``tol`` of itself.
 
-    Or of a tenth of the first one; and by less than ``tol`` of what the factors explain, which is
-    the objective ``at_zero``, with factors of zero, less the current one. A few clusters explain
-    little of a sparse graph: a share of the objective, which hardly moves, would stop far too soon.
+    Or of a tenth of the first one, ``at_first`` where these steps continue earlier ones; and by
+    less than ``tol`` of what the factors explain, which is the objective ``at_zero``, with factors
+    of zero, less the current one. A few clusters explain little of a sparse graph: a share of the
+    objective, which hardly moves, would stop far too soon.
     """
     history, n_iter, converged, stop = [objective(factors)], 0, False, False
+    at_first = history[0] if at_first is None else at_first
     while n_iter < max_iter and not (converged or stop):
         for _ in range(min(_EVERY, max_iter - n_iter)):
             factors = step(factors)
@@ -83,7 +86,7 @@ def descend(
         # The floor and rounding may lift the last digit.
         history.append(min(objective(factors), history[-1]))
         # Where factors can be exact, no share of what is left is small enough.
-        left = max(abs(history[-1]), 0.1 * abs(history[0]))
+        left = max(abs(history[-1]), 0.1 * abs(at_first))
         explained = max(at_zero - history[-1], 0.0)
         converged = history[-2] - history[-1] <= tol * min(left, explained)
     return Run(np.empty(0, dtype=np.int64), history[-1], history, n_iter, converged, factors)
@@ -176,8 +179,11 @@ def best_start(
     With ``tol=0``, as in the papers, all starts go on.
     """
 
-    def run(factors: Any, n_steps: int) -> Run:
-        return descend(factors, step, objective, n_steps, tol, each_iteration, at_zero=at_zero)
+    def run(factors: Any, n_steps: int, at_first: float | None = None) -> Run:
+        return descend(
+            factors, step, objective, n_steps, tol, each_iteration,
+            at_zero=at_zero, at_first=at_first,
+        )  # fmt: skip
 
     if is_small(n_samples) or tol == 0 or max_iter <= _RACE:
         return best([run(start, max_iter) for start in starts])
@@ -185,7 +191,7 @@ def best_start(
     def go_on(first: Run, n_steps: int) -> Run:
         if first.converged or n_steps < 1:
             return first
-        more = run(first.factors, n_steps)
+        more = run(first.factors, n_steps, first.history[0])
         history = first.history + more.history[1:]
         return more._replace(history=history, n_iter=first.n_iter + more.n_iter)
 
