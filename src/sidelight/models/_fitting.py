@@ -135,8 +135,8 @@ def best_of_starts(
     return best
 
 
-# Up to here a default does all that it can: no table of docs/results has more rows. Above, a budget
-# may be smaller, if no quality is lost by it.
+# Up to here a default does all that it can: of the tables of docs/results only pendigits has more
+# rows. Above, a budget may be smaller, if no quality is lost by it.
 SMALL_UP_TO = 6_000
 
 

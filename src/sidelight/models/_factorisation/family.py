@@ -173,10 +173,10 @@ def best_start(
     at_zero: float,
     n_samples: int,
 ) -> Run:
-    """The best of all starts; above 6,000 rows only the best two after 50 steps go on, and after
-    100 the better of them.
+    """The best of all starts; above 6,000 rows a race between them.
 
-    With ``tol=0``, as in the papers, all starts go on.
+    The best two after 50 steps go on, and after 100 the better of them. With ``tol=0``, as in the
+    papers, all starts go on.
     """
 
     def run(factors: Any, n_steps: int, at_first: float | None = None) -> Run:

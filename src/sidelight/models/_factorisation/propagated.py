@@ -241,9 +241,8 @@ class Problem(NamedTuple):
     side_weight: float
     degree: Floats  # of the diagonal, 0 elsewhere
     first: Floats  # T to start from
-    layout: tuple[
-        Ints, Ints, Ints
-    ]  # of T as a matrix: its entries in order, columns and rows' ends
+    # Of T as a matrix: its entries in order, columns and rows' ends.
+    layout: tuple[Ints, Ints, Ints]
 
     @classmethod
     def of(
