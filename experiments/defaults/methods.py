@@ -14,7 +14,7 @@ from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import SVC
 
 from experiments.defaults.baselines import kmeans_by_silhouette, seeded_kmeans
-from sidelight import models
+from sidelight.models import find_model
 from sidelight.side import SideInformation
 
 Floats = NDArray[np.float64]
@@ -31,7 +31,7 @@ class Method(NamedTuple):
     fit: Fit
     takes: tuple[str, ...]
     finds_k: bool = False
-    ours: bool = False
+    model: str = ""  # the model of ours that it is; none for what people would use instead
     many_classes: bool = True  # whether it ends in a minute on tables with more than 30 classes
     takes_k: bool = True  # whether it can be told K
 
@@ -75,17 +75,16 @@ def ours(
     k_is: str = "n_clusters",
     many_classes: bool = True,
     takes_k: bool = True,
-    **parameters: Any,
 ) -> Method:
-    """One of our models by its name, with defaults unless ``parameters`` say otherwise."""
+    """One of our models by its name, with its defaults."""
 
     def fit(X: Floats, side: SideInformation, k: int | None, seed: int) -> Ints:
-        known = parameters if k is None else parameters | {k_is: k}
-        model = getattr(models, name)(**known, random_state=seed)
+        known = {} if k is None else {k_is: k}
+        model = find_model(name)(**known, random_state=seed)
         found: Ints = model.fit(X, side=side).labels_
         return found
 
-    return Method(fit, takes, finds_k, ours=True, many_classes=many_classes, takes_k=takes_k)
+    return Method(fit, takes, finds_k, model=name, many_classes=many_classes, takes_k=takes_k)
 
 
 def _kmeans(X: Floats, side: SideInformation, k: int | None, seed: int) -> Ints:
@@ -136,28 +135,4 @@ METHODS: dict[str, Method] = {
     "ConstrainedMeanShift": ours("ConstrainedMeanShift", finds_k=True, takes_k=False),
     "SemiMultiCons": ours("SemiMultiCons", finds_k=True, takes_k=False),
     "MarkovAggregation": ours("MarkovAggregation", many_classes=False),
-}
-
-
-def _before_bayesian() -> Method:
-    """BayesianMixture with 10 components, and half of the columns' variances as its prior."""
-
-    def fit(X: Floats, side: SideInformation, k: int | None, seed: int) -> Ints:
-        prior = {"covariance": 0.5 * X.var(axis=0)}
-        model = models.BayesianMixture(k or 10, prior=prior, random_state=seed)
-        found: Ints = model.fit(X, side=side).labels_
-        return found
-
-    return Method(fit, ANY, finds_k=True)
-
-
-# Defaults as they were before they were changed by this comparison.
-BEFORE: dict[str, Method] = {
-    "AnnotatedGaussianMixture, before": ours(
-        "AnnotatedGaussianMixture", covariance_type="spherical"
-    ),
-    "BayesianMixture, before": _before_bayesian(),
-    "StructuralEntropyClustering, before": ours(
-        "StructuralEntropyClustering", finds_k=True, affinity="gaussian", price=0.0
-    ),
 }

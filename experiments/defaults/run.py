@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.defaults.development import MANY_CLASSES, SMALL, TABLES, development_table
-from experiments.defaults.methods import BEFORE, METHODS, Method
+from experiments.defaults.methods import METHODS
 from experiments.defaults.ranks import critical_difference, draw_diagrams, mean_ranks
 from experiments.defaults.scores import (
     FOUND,
@@ -39,7 +39,6 @@ Floats = NDArray[np.float64]
 # Draw 0 chose the defaults, so the tables show draw 1, which chose nothing.
 CHOOSING, CONFIRMING = 0, 1
 SHORT = ("labels 2 %", "labels 10 %", "half of the classes, 10 %", "n/5 pairs", "n pairs")
-CHANGED = (*SHORT, "labels 10 %, 10 % wrong", "n pairs, 10 % wrong")
 TIMED = ("satimage", "isolet1", "mouse_bladder", "wine")
 
 
@@ -51,7 +50,7 @@ def run(cell: Cell) -> Mapping[str, float]:
     data = development_table(cell["dataset"], cell["draw"])
     draw = {name: cell[name] for name in ("dataset", "setting", "draw")}
     side = statements(data.y, SETTINGS[cell["setting"]], seed_of(**draw))
-    method = (METHODS | BEFORE)[cell["method"]]
+    method = METHODS[cell["method"]]
     given = side.only(kind=list(method.takes))
     k = data.n_classes if cell["clusters"] == GIVEN else None
     with warnings.catch_warnings():
@@ -63,6 +62,12 @@ def run(cell: Cell) -> Mapping[str, float]:
             return {"seconds": time.process_time() - start}
         labels = method.fit(data.X, given, k, seed_of(**cell))
     return score(data.y, labels, side)
+
+
+def uses(cell: Cell) -> tuple[str, ...]:
+    """The model of ours that this cell fits."""
+    name = METHODS[cell["method"]].model
+    return (name,) if name else ()
 
 
 def missing(cell: Cell) -> str | None:
@@ -81,11 +86,10 @@ def _cells(
     datasets: Sequence[str],
     settings: Sequence[str],
     draws: Sequence[int],
-    methods: Mapping[str, Method] = METHODS,
     **more: Any,
 ) -> list[Cell]:
     cells: list[Cell] = []
-    for name, setting, (method, how), draw in product(datasets, settings, methods.items(), draws):
+    for name, setting, (method, how), draw in product(datasets, settings, METHODS.items(), draws):
         if not how.suits(labels=SETTINGS[setting].labels > 0):
             continue
         if name in MANY_CLASSES and not how.many_classes:
@@ -113,14 +117,8 @@ def _short_cells(repeats: int | None) -> list[Cell]:
     return _cells(SMALL, SHORT, _draws(repeats, CONFIRMING))
 
 
-def _changed_cells(repeats: int | None) -> list[Cell]:
-    changed = {name.removesuffix(", before") for name in BEFORE}
-    after = {name: method for name, method in METHODS.items() if name in (*changed, "KMeans")}
-    return _cells(TABLES, CHANGED, _draws(repeats, CHOOSING, CONFIRMING), after | BEFORE)
-
-
 def _timed_cells(repeats: int | None) -> list[Cell]:
-    draws = _draws(repeats, CHOOSING, CONFIRMING)
+    draws = _draws(repeats, CONFIRMING)
     cells = _cells(TIMED, ("labels 10 %", "n pairs"), draws, timed=True)
     return [cell for cell in cells if cell["clusters"] == GIVEN]
 
@@ -182,17 +180,12 @@ def _wide(
     cells = {(row["method"], row["setting"]): row for row in rows}
     shown = [setting for setting in settings if any(s == setting for _, s in cells)]
     lines = []
-    for method in sorted(METHODS | BEFORE, key=_place):
+    for method in METHODS:
         mine = [cells.get((method, setting)) for setting in shown]
         if any(row is not None for row in mine):
             name = f"**{method}**" if method in OURS else method
             lines.append([name, *("–" if row is None else show(row) for row in mine)])
     return markdown(["method", *shown], lines) if shown and lines else ""
-
-
-def _place(method: str) -> tuple[int, str]:
-    """The order of the methods in tables: a default before its change stands below it."""
-    return list(METHODS).index(method.removesuffix(", before")), method
 
 
 # Ranks
@@ -388,6 +381,7 @@ EXPERIMENT = Experiment(
     run=run,
     missing=missing,
     recorded=_RECORDED,
+    uses=uses,
     tables={
         "summary": Table("The whole in short", _PROTOCOL, _all_cells, render_summary),
         "means": Table("Means by setting", _PROTOCOL, _all_cells, _render_means),
@@ -420,15 +414,6 @@ EXPERIMENT = Experiment(
             _timed_cells,
             _render_time,
             serial=True,
-        ),
-        "changes": Table(
-            "Defaults that were changed, and as they were before",
-            (
-                *_PROTOCOL[1:3],
-                "Draw 0, which chose the defaults, and draw 1, which confirms them.",
-            ),
-            _changed_cells,
-            _render_means,
         ),
         "short": Table(
             "The version for ten minutes: small tables, five settings, one draw",

@@ -16,7 +16,7 @@ from experiments.tables import markdown
 
 Floats = NDArray[np.float64]
 
-OURS = tuple(name for name, method in METHODS.items() if method.ours)
+OURS = tuple(name for name, method in METHODS.items() if method.model)
 OTHERS = tuple(name for name in METHODS if name not in OURS)
 GIVEN, FOUND = "given", "found"
 # How the number of clusters is known, the base line to keep, and how that knows it.
