@@ -11,7 +11,9 @@ from scipy.stats import multivariate_normal
 
 from sidelight import EquivalenceGaussianMixture, SideInformation
 from sidelight._kernels.mean_field import mean_field
+from sidelight.blocks import as_blocks
 from sidelight.exceptions import SidelightError
+from sidelight.models._mixtures.equivalence import Groups
 from sidelight.models._mixtures.fields import PRICE, Field, by_sets
 from sidelight.side import sample_labels, sample_pairs
 
@@ -222,3 +224,22 @@ def test_a_floor_near_rounding_does_not_let_the_objective_fall(values):
         model.fit(X, side=side)
         assert (np.diff(model.history_) >= 0).all()
         assert model.history_[-1] == model.objective_
+
+
+def test_the_normaliser_is_summed_once_for_the_same_weights_and_anew_for_others(monkeypatch):
+    side = SideInformation.from_pairs(cannot=[(0, 1), (1, 2), (3, 4)], n_samples=6)
+    groups = Groups(as_blocks(np.zeros((6, 1))), side, 3)
+    asked = []
+    summed = Field.normaliser
+
+    def counted(field, log_weights):
+        asked.append(log_weights.copy())
+        return summed(field, log_weights)
+
+    monkeypatch.setattr(Field, "normaliser", counted)
+    for weights in ([0.2, 0.3, 0.5], [0.2, 0.3, 0.5], [0.6, 0.3, 0.1]):
+        value, _ = groups._normaliser(np.log(weights))
+        square = np.square(weights).sum()
+        chain = sum(w * (1 - w) ** 2 for w in weights)  # of three groups, by that in the middle
+        assert_allclose(value, np.log(chain) + np.log(1 - square))
+    assert len(asked) == 2

@@ -200,6 +200,7 @@ class Groups(Ties):
         graph = sparse.csr_array((np.ones(len(links.near)), links.near, links.span), shape=shape)
         self.field = Field.of(graph, n_clusters)
         self.n_clusters = n_clusters
+        self._last: tuple[Floats, tuple[float, Floats]] | None = None
         rough = np.isin(self.groups.group, self.field.rough)
         self.mean_field_rows = self.groups.rows[rough]
         said = side.once
@@ -238,7 +239,7 @@ class Groups(Ties):
             return value, mass, sums
         scores = self._scores(expected, theta)
         own, shares = self.field.marginals(scores, state)
-        value += own - self.field.normaliser(theta.log_weights)[0]
+        value += own - self._normaliser(theta.log_weights)[0]
         phi = np.ascontiguousarray(shares[self.groups.group].T)
         near = self.near.sum(
             lambda block, _: emission.statistics(
@@ -252,6 +253,12 @@ class Groups(Ties):
     def _scores(self, expected: Expected, theta: Theta) -> Floats:
         return np.asarray(self.groups.members @ expected.apart) + theta.log_weights
 
+    def _normaliser(self, log_weights: Floats) -> tuple[float, Floats]:
+        """As of the field; the last is kept: the search for weights begins where it was asked."""
+        if self._last is None or not np.array_equal(self._last[0], log_weights):
+            self._last = (log_weights.copy(), self.field.normaliser(log_weights))
+        return self._last[1]
+
     def log_weights(self, mass: Floats, theta: Theta | None) -> Floats:
         """The mean over groups, or with cannot-links the best of the concave part of the bound."""
         plain = super().log_weights(mass, theta)
@@ -264,7 +271,7 @@ class Groups(Ties):
             full = np.full(len(mass), -np.inf)
             full[possible] = eta
             top = logsumexp(eta)
-            log_z, expected = self.field.normaliser(full)
+            log_z, expected = self._normaliser(full)
             value = mass[possible] @ eta - others * top - log_z
             slope = mass[possible] - others * np.exp(eta - top) - expected[possible]
             return -value, -slope

@@ -8,6 +8,7 @@ as labelled classes are, by sums over the sets of components that are taken. Par
 are summed together. Larger parts are treated by mean field, with a cost for broken pairs.
 """
 
+from functools import lru_cache
 from math import comb
 from typing import NamedTuple
 
@@ -173,71 +174,109 @@ def placements(scores: Floats, shape: Shape) -> tuple[Floats, Floats]:
 def by_elimination(
     scores: Floats, apart: NDArray[np.bool_], order: tuple[int, ...]
 ) -> tuple[Floats, Floats]:
-    """Sum out one group after the other, then tell each what the others say (a junction tree).
-
-    A table of a group is over it and its neighbours that are still there, in the order of their
-    elimination, so that its axis is the first of them.
-    """
-    n_parts, n_groups, K = scores.shape
-    place = {g: p for p, g in enumerate(order)}
+    """Sum out one group after the other, then tell each what the others say (a junction tree)."""
+    n_parts, _, K = scores.shape
     differ = np.where(np.eye(K, dtype=bool), -np.inf, 0.0)
-    waiting: dict[int, list[tuple[list[int], Floats, int]]] = {g: [] for g in order}
-    tables: dict[int, tuple[list[int], Floats]] = {}
+    tables: dict[int, Floats] = {}
     sent: dict[int, Floats] = {}
     total = np.zeros(n_parts)
-    for v in order:
-        scope = {g for g in range(n_groups) if apart[v, g] and place[g] > place[v]}
-        scope.update(g for names, _, _ in waiting[v] for g in names if g != v)
-        names = [v, *sorted(scope, key=place.__getitem__)]
-        table = np.zeros((n_parts, *([K] * len(names))))
-        table += spread_out(scores[:, v], [v], names)
-        for g in names[1:]:
-            if apart[v, g]:
-                table += spread_out(differ[None], [v, g], names)
-        for of, message, _ in waiting[v]:
-            table += spread_out(message, of, names)
-        tables[v] = names, table
-        message = log_sum(table, 1)
-        if len(names) == 1:
-            total += message
-        else:
-            sent[v] = message
-            waiting[names[1]].append((names[1:], message, v))
-    marginals = np.empty(scores.shape)
-    for v in reversed(order):
-        names, table = tables[v]
-        if len(names) > 1:
-            of, belief = tables[names[1]]
-            kept = [g for g in of if g in names]
-            for axis in reversed([p + 1 for p, g in enumerate(of) if g not in names]):
-                belief = log_sum(belief, axis)
-            known = np.isfinite(sent[v])
-            back = np.where(known, belief - np.where(known, sent[v], 0.0), -np.inf)
-            table = table + spread_out(back, kept, names)
-            tables[v] = names, table
-        alone = table
-        for axis in range(len(names), 1, -1):
-            alone = log_sum(alone, axis)
-        marginals[:, v] = np.exp(alone - log_sum(alone, 1)[:, None])
+    plan = _elimination(apart.tobytes(), order)
+    with np.errstate(divide="ignore"):
+        for v, rivals, children, parent, *_ in plan:
+            table = np.zeros((n_parts, *([K] * len(rivals))))
+            table += scores[:, v].reshape(
+                _spread(n_parts, K, (True, *(False,) * (len(rivals) - 1)))
+            )
+            for place, is_apart in enumerate(rivals):
+                if is_apart:
+                    axes = (True, *(p == place for p in range(1, len(rivals))))
+                    table += differ.reshape(_spread(1, K, axes))
+            for child, axes in children:
+                table += sent[child].reshape(_spread(n_parts, K, axes))
+            tables[v] = table
+            message = log_sum(table, 1)
+            if parent is None:
+                total += message
+            else:
+                sent[v] = message
+        marginals = np.empty(scores.shape)
+        for v, rivals, _, parent, gone, kept in reversed(plan):
+            table = tables[v]
+            if parent is not None:
+                belief = tables[parent]
+                for axis in gone:
+                    belief = log_sum(belief, axis)
+                known = np.isfinite(sent[v])
+                back = np.where(known, belief - np.where(known, sent[v], 0.0), -np.inf)
+                table = table + back.reshape(_spread(n_parts, K, kept))
+                tables[v] = table
+            alone = table
+            for axis in range(len(rivals), 1, -1):
+                alone = log_sum(alone, axis)
+            marginals[:, v] = np.exp(alone - log_sum(alone, 1)[:, None])
     return total, marginals
 
 
+class _Step(NamedTuple):
+    """The table of a group: over it and its neighbours that are still there.
+
+    Its axes are in the order of elimination, so that its own is the first, and so are those of
+    every other table: what is sent from one to another only lacks axes.
+    """
+
+    group: int
+    rivals: tuple[bool, ...]  # of each axis, whether a cannot-link is between it and the first
+    children: tuple[tuple[int, tuple[bool, ...]], ...]  # who sends to it, and over which axes
+    parent: int | None
+    gone: tuple[int, ...]  # axes of the parent's table that this one lacks, the last first
+    kept: tuple[bool, ...]  # the axes that it shares with its parent
+
+
+@lru_cache(maxsize=1024)
+def _elimination(apart: bytes, order: tuple[int, ...]) -> tuple[_Step, ...]:
+    """Who is in which table: the same in every iteration."""
+    n = len(order)
+    near = np.frombuffer(apart, dtype=bool).reshape(n, n)
+    place = {g: p for p, g in enumerate(order)}
+    names: dict[int, list[int]] = {}
+    senders: dict[int, list[int]] = {g: [] for g in order}
+    for v in order:
+        scope = {g for g in range(n) if near[v, g] and place[g] > place[v]}
+        scope.update(g for child in senders[v] for g in names[child][1:] if g != v)
+        names[v] = [v, *sorted(scope, key=place.__getitem__)]
+        if len(names[v]) > 1:
+            senders[names[v][1]].append(v)
+    steps = []
+    for v, own in names.items():
+        parent = own[1] if len(own) > 1 else None
+        of = names[parent] if parent is not None else []
+        steps.append(
+            _Step(
+                v,
+                tuple(bool(near[v, g]) and g != v for g in own),
+                tuple((c, tuple(g in names[c][1:] for g in own)) for c in senders[v]),
+                parent,
+                tuple(p + 1 for p, g in reversed(list(enumerate(of))) if g not in own),
+                tuple(g in of for g in own),
+            )
+        )
+    return tuple(steps)
+
+
+def _spread(n_parts: int, K: int, axes: tuple[bool, ...]) -> tuple[int, ...]:
+    """The shape of a table that has only these axes."""
+    return (n_parts, *(K if has else 1 for has in axes))
+
+
 def log_sum(table: Floats, axis: int) -> Floats:
-    """Log sum exp along an axis; -inf where all is impossible. Scipy's takes five times as long."""
+    """Log sum exp along an axis; -inf where all is impossible. Scipy's takes five times as long.
+
+    The caller ignores divisions by zero: to do that here takes longer than a small sum.
+    """
     top = table.max(axis=axis, keepdims=True)
-    top[np.isneginf(top)] = 0.0
-    with np.errstate(divide="ignore"):
-        summed = np.log(np.exp(table - top).sum(axis=axis))
+    top[top == -np.inf] = 0.0
+    summed = np.log(np.exp(table - top).sum(axis=axis))
     return np.asarray(summed + top.squeeze(axis))
-
-
-def spread_out(table: Floats, names: list[int], among: list[int]) -> Floats:
-    """A table over some groups with an axis for each of ``among``, in their order."""
-    axes = np.argsort([among.index(g) for g in names])
-    table = np.transpose(table, (0, *(axes + 1)))
-    ordered = {names[a] for a in axes}
-    shape = [table.shape[0]] + [table.shape[1] if g in ordered else 1 for g in among]
-    return table.reshape(shape)
 
 
 def by_sets(scores: Floats) -> tuple[Floats, Floats]:
