@@ -51,7 +51,22 @@ TREES: dict[str, Rival] = {
     COBRA: Rival(Method(COBRA, number=None), _PAIRS),
     "SemiMulticons": Rival(Method("SemiMultiCons", number=None), _PAIRS),
     "SpecWRSC": Rival(Method("SparsestCutTree"), {"none": ()}),
+    "SpecWRSC, as published": Rival(Method("SparsestCutTree", as_published=True), {"none": ()}),
     KMEANS: Rival(PLAIN, {"none": ()}),
+}
+# Those whose publication differs from our defaults, on data where a fit ends in ten seconds: the
+# nuclear norm of OneStepPCP takes minutes of 1,400 rows, and S4NMF has 20 members and 10 rounds.
+AS_PUBLISHED: dict[str, tuple[Rival, tuple[str, ...]]] = {
+    f"{name}, as published": (
+        PARTITIONS[name]._replace(method=PARTITIONS[name].method._replace(as_published=True)),
+        datasets,
+    )
+    for name, datasets in {
+        "PCPSNMF": ("yale", "orl", "coil20", "isolet1", "optdigits"),
+        "OneStepPCP": ("yale", "orl"),
+        "S4NMF": ("yale",),
+        "LpCNMF": ("yale", "orl", "coil20", "isolet1", "optdigits"),
+    }.items()
 }
 # The other methods of the paper, and of ours what it does not have, on the sets of Table 1.
 ALSO: dict[str, Rival] = {
@@ -61,7 +76,7 @@ ALSO: dict[str, Rival] = {
     ),
     **{name: TREES[name] for name in ("SemiMulticons", "SpecWRSC")},
 }
-ALL = PARTITIONS | TREES | ALSO
+ALL = PARTITIONS | TREES | ALSO | {name: rival for name, (rival, _) in AS_PUBLISHED.items()}
 # The nine models of graphs, factorisations and ensembles.
 NINE = {
     name: ALL[name]
@@ -131,5 +146,5 @@ def printed(row: Mapping[str, Any], measure: str) -> float | None:
     """What the paper prints for a rival, where the share is its own."""
     if row["share"] not in (0.0, 0.1, 0.2):
         return None
-    name = row["method"].partition(",")[0]  # of several ways to label, the same printed one
+    name = row["method"].partition(",")[0]  # of several ways to fit, the same printed one
     return PRINTED.get((row["dataset"], row["constraints"], name, measure))
