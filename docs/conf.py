@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
 from sphinx_gallery.sorting import FileNameSortKey
 
 import sidelight
@@ -47,7 +48,7 @@ html_theme_options = {
     "footer_end": [],
 }
 # Pages that stand alone have nothing to list at their side.
-html_sidebars = {page: [] for page in ("index", "install", "tour", "which-model")}
+html_sidebars = {page: [] for page in ("index", "install", "tour", "which-model", "changelog")}
 toc_object_entries_show_parents = "hide"
 
 myst_enable_extensions = ["colon_fence", "deflist"]
@@ -141,6 +142,14 @@ def _results_below_results(app: Any, name: str, source: list[str]) -> None:
     source[0] += "\n\n".join(["", "```{toctree}\n:hidden:", "\n".join(below)]) + "\n```\n"
 
 
+# Sphinx links a scaled picture to its file: on a phone that is how one reads it.
+def _pictures_open(app: Any, doctree: nodes.document) -> None:
+    for picture in doctree.findall(nodes.image):
+        in_card = any(name.startswith("sd-card") for name in picture["classes"])
+        if not in_card and not isinstance(picture.parent, nodes.reference):
+            picture.setdefault("scale", 100)
+
+
 # In a docstring n_clusters_ is a name and |x| a length; to reStructuredText they are references.
 _MARKUP = re.compile(r"(``.*?``|`.*?`_?|\*\*.*?\*\*)|(?<![\w\\])([A-Za-z]\w*)_(?!\w)|(?<!\\)\|")
 
@@ -163,4 +172,5 @@ def setup(app: Any) -> None:
     """Called by Sphinx."""
     app.connect("source-read", _without_links_outside)
     app.connect("source-read", _results_below_results)
+    app.connect("doctree-read", _pictures_open)
     app.connect("autodoc-process-docstring", _names_are_names, priority=900)  # after numpydoc

@@ -22,6 +22,7 @@ def site(tmp_path_factory):
     for folder in ("docs", "examples"):
         made = shutil.ignore_patterns("_build", "gallery", "generated")
         shutil.copytree(ROOT / folder, copy / folder, ignore=made)
+    shutil.copy(ROOT / "CHANGELOG.md", copy)
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
     run = subprocess.run(
         [*command, copy / "docs", copy / "html"], capture_output=True, text=True, check=False
