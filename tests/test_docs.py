@@ -17,6 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 import sidelight
+from sidelight import query
 from sidelight.cli import app
 from sidelight.models import find_model, model_names, model_tags
 
@@ -274,12 +275,21 @@ def test_models_document_every_default(name):
         assert re.search(r"optional|default=", words), f"{name}: {parameter}"
 
 
-@pytest.mark.parametrize("name", sorted(MODELS))
-def test_every_model_names_its_rivals(name):
-    named = re.search(r"See Also\n-+\n(.*?)\n\n", inspect.getdoc(MODELS[name]), re.S)
+# Strategies of asking; `SequentialAsker` is the base of some of them.
+ASKERS = {
+    name: getattr(query, name)
+    for name in query.__all__
+    if name.endswith("Asker") and name != "SequentialAsker"
+}
+RIVALS = [(name, group) for group in (MODELS, ASKERS) for name in sorted(group)]
+
+
+@pytest.mark.parametrize(("name", "group"), RIVALS, ids=[name for name, _ in RIVALS])
+def test_every_model_and_asker_names_its_rivals(name, group):
+    named = re.search(r"See Also\n-+\n(.*?)\n\n", inspect.getdoc(group[name]), re.S)
     rivals = re.findall(r"^(\w+) : ", named.group(1), re.M)
     assert rivals
-    assert set(rivals) <= set(MODELS) - {name}
+    assert set(rivals) <= set(group) - {name}
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))

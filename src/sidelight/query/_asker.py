@@ -2,8 +2,8 @@
 
 The state is the log of answers and the seed. Everything else follows from them: an asker is
 immutable, `answer` returns another one, a replay gives the same bits, and a retracted answer leaves
-no trace. It knows no interface: a terminal, a notebook, a web page and a simulation use the same
-verbs.
+no trace. It has no interface of its own: a terminal, a notebook, a web page and a simulation use
+the same methods.
 """
 
 import json
@@ -70,6 +70,12 @@ class Asker:
         The log.
     seed : int
         The seed.
+
+    See Also
+    --------
+    RandomAsker : The same, with pairs drawn at random.
+    CobrasAsker : Super-instances are split and merged; every answer is taken as the truth.
+    NeighborhoodAsker : Explore-Consolidate, MinMax and NPU; the number of clusters is given.
 
     Notes
     -----
@@ -474,7 +480,7 @@ class Asker:
         return side_of(answers, self.n_samples, self._given.index, self._state.names)
 
     def _copy(self, answers: tuple[Answer, ...], states: tuple["_State", ...]) -> "Asker":
-        """The same asker with another log; what was cached stays behind."""
+        """The same asker with another log, without the cached values."""
         other = object.__new__(type(self))
         for key in ("_people", "_kinds", "_audit", "_refit", "seed", "_key", "_given", "_origin"):
             setattr(other, key, getattr(self, key))
@@ -503,7 +509,7 @@ class Asker:
         return other
 
     def _heard(self, facts: Facts, n_annotators: int) -> Witness:
-        """What is known of the annotators after one more answer, which is not told yet."""
+        """The evidence about annotators after one more answer, which the chains do not know yet."""
         first, now = self._origin.state.committee, self._state.committee
         i, j, together = spoken_pairs(facts, now.facts, first)
         chances = np.stack([first.together(i, j), now.together(i, j)])

@@ -1,4 +1,4 @@
-"""Published strategies behind the verbs of an asker, to be compared and used."""
+"""Published strategies with the methods of an asker, for comparison and for use."""
 
 import json
 from abc import ABC, abstractmethod
@@ -255,6 +255,11 @@ class CobraAsker(SequentialAsker):
     random_state : int, Generator or RandomState, optional
         Source of the k-means starts.
 
+    See Also
+    --------
+    CobrasAsker : Chooses the super-instances by the answers.
+    Asker : Tolerates wrong answers, and asks about classes too.
+
     References
     ----------
     T. Van Craenendonck, S. Dumančić and H. Blockeel. COBRA: a fast and simple method for active
@@ -286,6 +291,11 @@ class CobrasAsker(SequentialAsker):
         The rows.
     random_state : int, Generator or RandomState, optional
         Source of the k-means starts.
+
+    See Also
+    --------
+    CobraAsker : A fixed number of super-instances.
+    Asker : Tolerates wrong answers, and asks about classes too.
 
     References
     ----------
@@ -322,6 +332,11 @@ class NeighborhoodAsker(SequentialAsker):
         (MinMax), or the one whose group is most uncertain per expected question (NPU).
     random_state : int, Generator or RandomState, optional
         Seed or source of random numbers.
+
+    See Also
+    --------
+    CobrasAsker : Needs no number of clusters.
+    Asker : Tolerates wrong answers, and asks about classes too.
 
     References
     ----------
@@ -375,6 +390,10 @@ class RandomAsker(Asker):
     ----------
     data, side, annotators, refit, random_state
         As for `Asker`.
+
+    See Also
+    --------
+    Asker : The same, with chosen questions.
 
     Examples
     --------
