@@ -1,4 +1,4 @@
-"""Cells of text files that a spreadsheet would execute: put in quotes, and taken out again."""
+"""Cells of text files that a spreadsheet would execute: quoted when written, unquoted when read."""
 
 import json
 
@@ -18,12 +18,12 @@ def is_formula(text: str) -> bool:
 
 
 def quoted(text: str) -> str:
-    """A cell that is shown and not executed: the text in quotes of its own if it is a formula."""
+    """The cell, in a pair of quotes of its own if a spreadsheet would execute it."""
     return json.dumps(text, ensure_ascii=False) if is_formula(text) else text
 
 
 def unquoted(text: str) -> str:
-    """The text of a cell that `quoted` has written; any other cell as it is."""
+    """The text of a cell that `quoted` wrote; any other cell unchanged."""
     if not text.startswith(_QUOTED):
         return text
     try:

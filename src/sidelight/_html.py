@@ -1,7 +1,6 @@
 """Pieces of HTML in which every text is escaped.
 
-A piece is made of texts by `tag`, which escapes them; what is HTML already is an `Html`, and
-nothing else goes in unescaped.
+`tag` builds a piece from texts and escapes them. Only an `Html` is inserted unescaped.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""How much memory there is, so that what cannot fit is refused before it is asked for."""
+"""Free memory, so that arrays that cannot fit are refused before they are allocated."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""One integer from whatever the user gave as ``random_state``, and all that is random from it."""
+"""One integer seed from the user's ``random_state``; all random numbers follow from it."""
 
 from operator import index
 from typing import Any
@@ -9,7 +9,7 @@ from sidelight.exceptions import SidelightError
 
 
 def draw_seed(random_state: Any) -> int:
-    """An integer is its own seed; from a generator one integer is drawn; None is a fresh one."""
+    """The seed: a given integer, one draw from a given generator, or a fresh one for None."""
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**63))
     if isinstance(random_state, np.random.RandomState):
@@ -29,5 +29,5 @@ def draw_seed(random_state: Any) -> int:
 
 
 def as_generator(random_state: Any) -> np.random.Generator:
-    """A generator of our own, so that drawing from it does not move the caller's any further."""
+    """A generator of our own, so that drawing from it does not advance the caller's."""
     return np.random.default_rng(draw_seed(random_state))

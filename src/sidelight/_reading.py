@@ -1,4 +1,4 @@
-"""Files are read with errors that name the file: missing, a folder, not UTF-8, damaged."""
+"""Reading files, with errors that name the file: missing, a folder, not UTF-8, damaged."""
 
 import csv
 import threading
@@ -64,7 +64,7 @@ def refuse_encoding(
 
 @contextmanager
 def long_cells() -> Iterator[None]:
-    """Let Python's CSV reader take cells of any length; its limit is the whole process's."""
+    """Let Python's CSV reader take cells of any length; its limit holds for the whole process."""
     global _n_readers, _limit_before
     with _lock:
         _n_readers += 1
@@ -81,7 +81,7 @@ def long_cells() -> Iterator[None]:
 
 @contextmanager
 def parquet_errors(path: Path, error: type[SidelightError]) -> Iterator[None]:
-    """Whatever pyarrow raises on a damaged file becomes one error that names the file."""
+    """Turn whatever pyarrow raises on a damaged file into one error that names the file."""
     try:
         yield
     except SidelightError:

@@ -1,4 +1,4 @@
-"""What every model does before it starts: X, y and side become checked data and one seed.
+"""Steps before every fit: X, y and side become checked data and one seed.
 
 scikit-learn's private or moving parts are imported here and nowhere else.
 """
@@ -50,7 +50,7 @@ LARGEST_WEIGHT = 1e30
 
 
 class Prepared(NamedTuple):
-    """Checked data, all that people said about it, and the seed of all that is random."""
+    """Checked data, all statements about it, and the seed of all random numbers."""
 
     X: Any
     side: SideInformation
@@ -90,7 +90,7 @@ def with_number_of_clusters(fit: Callable[..., Any]) -> Callable[..., Any]:
     def fit_with_number(
         self: Any, X: Any, y: Any = None, *, side: SideInformation | None = None, **more: Any
     ) -> Any:
-        if not asks_for_number(self):  # a model of one's own may take no statements
+        if not asks_for_number(self):  # a model from elsewhere may take no statements
             return fit(self, X, y, **more) if side is None else fit(self, X, y, side=side, **more)
         from sidelight.select import held_out_number
 
@@ -117,7 +117,7 @@ def asks_for_number(model: Any) -> bool:
 def check_x(model: Any, X: Any, *, reset: bool, index: NDArray[Any] | None = None) -> Any:
     """X as a float array or CSR matrix, finite; float32 and memory maps are kept as they are.
 
-    A Dask array comes back as `Blocks`: its rows are looked at where they are.
+    A Dask array is returned as `Blocks`: its rows are checked where they are.
     """
     if is_dask(X):
         X = check_lazy_x(model, X, reset=reset)
@@ -196,7 +196,7 @@ def _refuse_rows(named: str, value: float) -> None:
 
 
 def check_lazy_x(model: Any, X: Any, *, reset: bool) -> Any:
-    """A Dask array that the model can use, without a look at its values."""
+    """Check that the model can use a Dask array, without reading its values."""
     if not model.on_dask:
         raise DataError(
             f"{type(model).__name__} works on all rows at once, and does not take Dask "
@@ -308,7 +308,7 @@ def _check_weights(model: Any, side: SideInformation) -> None:
     told = "".join(f", times {name} {value:.0e}" for name, value in own.items() if value > 1)
     raise SideInformationError(
         f"the weights of all statements have a sum of {weight.sum():.0e}{told}; at most "
-        f"{LARGEST_WEIGHT:.0e} can be computed with. The largest is {weight[worst]:.0e} ("
+        f"{LARGEST_WEIGHT:.0e} is possible. The largest is {weight[worst]:.0e} ("
         f"{side.describe(worst)}). Give smaller weights."
     )
 
@@ -351,14 +351,14 @@ def check_weight(weight: Any, n_samples: int) -> NDArray[np.float64] | None:
         )
     if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.any()):
         raise DataError(
-            "every sample_weight has to be finite and zero or more, and one at least above zero; "
+            "every sample_weight has to be finite and zero or more, and at least one above zero; "
             f"they go from {weight.min()} to {weight.max()}."
         )
     with np.errstate(over="ignore"):
         total = float(weight.sum())
     if total > LARGEST_WEIGHT:
         raise DataError(
-            f"all sample_weight have a sum of {total:.0e}; at most {LARGEST_WEIGHT:.0e} can be "
-            "computed with. Divide them by the largest."
+            f"all sample_weight have a sum of {total:.0e}; at most {LARGEST_WEIGHT:.0e} is "
+            "possible. Divide them by the largest."
         )
     return weight

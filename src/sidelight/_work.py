@@ -1,8 +1,8 @@
-"""What a fit has to do, counted: passes over the data, tests of moves, steps in a heap.
+"""Counts of the work of a fit: passes over the data, tests of moves, steps in a heap.
 
-Seconds belong to a machine, and counts to an algorithm: `tests/test_work.py` holds them to what was
-recorded, so that a change which makes a model work harder is noticed on any machine. Nothing is
-counted, and next to nothing spent, outside of `counted`.
+Seconds depend on the machine, counts only on the algorithm. `tests/test_work.py` compares them with
+recorded numbers, so that a change that makes a model do more work is noticed on any machine.
+Outside of `counted` nothing is counted, at almost no cost.
 """
 
 from collections import Counter
@@ -13,7 +13,7 @@ _now: Counter[str] | None = None
 
 
 def count_work(what: str, amount: int = 1) -> None:
-    """Add to what is being counted, if anything is."""
+    """Add to a count, if anything is being counted."""
     if _now is not None:
         _now[what] += int(amount)
 

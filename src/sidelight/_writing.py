@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, and never over another one unless asked."""
+"""Writing files: completely or not at all, and never over another file unless asked."""
 
 import os
 import platform
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sidelight.exceptions import SidelightError
 
-# The machine, the process and a random part: whose file it is can be told by its name.
+# The machine, the process and a random part, so that the name shows whose file it is.
 _STRAY = re.compile(r"\.sidelight-([0-9a-f]{8})-([0-9]+)-[0-9a-f]{16}\.tmp")
 
 
@@ -19,7 +19,7 @@ _STRAY = re.compile(r"\.sidelight-([0-9a-f]{8})-([0-9]+)-[0-9a-f]{16}\.tmp")
 def replacing(
     path: Path, *, overwrite: bool, error: type[SidelightError] = SidelightError
 ) -> Iterator[Path]:
-    """A temporary name beside the wanted one; the file takes its place when all went well."""
+    """A temporary name in the same folder; the file is renamed when everything went well."""
     target = Path(os.path.realpath(path))  # through a link, not instead of it
     refuse_existing(path, overwrite=overwrite, error=error)
     _remove_strays(target.parent)
@@ -36,7 +36,7 @@ def replacing(
 def refuse_existing(
     path: Path, *, overwrite: bool, error: type[SidelightError] = SidelightError
 ) -> None:
-    """Raise if a file cannot be written there: before the work, not after it."""
+    """Raise if a file cannot be written there, before the work and not after it."""
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise error(f"{path} is a folder; give the name of a file.")

@@ -1,7 +1,7 @@
 """Single-cell data: clusters of the cells of an AnnData object (needs the extra ``bio``).
 
-What people know about cells is kept with the cells: known cell types in a column of ``obs``, and
-statements in ``uns`` as a long table in which cells go by their names.
+What people know about cells is stored with the cells: known cell types in a column of ``obs``, and
+statements in ``uns`` as a table that refers to cells by their names.
 """
 
 import warnings
@@ -67,7 +67,7 @@ def cluster(
     -------
     model
         The fitted model: ``result_.broken()`` names broken statements by their cells, and
-        ``predict_proba``, where a model has it, tells how sure it is.
+        ``predict_proba``, if the model has it, gives the probability of each cluster.
 
     Examples
     --------
@@ -125,8 +125,8 @@ def add_statements(
     """Store statements with the cells, after those that are stored already.
 
     ``uns[pairs_key]`` becomes a table with one statement in each line and the columns of files of
-    statements: kind, i, j, class, weight, annotator, vocabulary. Cells go by their names, so the
-    table stays right when cells are left out, put in another order, or written to .h5ad.
+    statements: kind, i, j, class, weight, annotator, vocabulary. Cells are identified by their
+    names, so the table stays valid when cells are left out, reordered, or written to .h5ad.
 
     Parameters
     ----------

@@ -28,8 +28,8 @@ class SidelightError(ValueError):
     message : str
         What came and what is allowed.
     advice : str
-        What to do about it, in the words of Python. A program with words of its own, such as the
-        command line, shows other advice by the type of the error.
+        What to do about it, in terms of the Python API. The command line and the workbench replace
+        it by advice of their own, chosen by the type of the error.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class SidelightError(ValueError):
         return " ".join(filter(None, (str(self.args[0]), self.advice)))
 
     def reworded(self, message: str, *, advice: str | None = None) -> Self:
-        """The same error, with all that it knows, and another message or other advice."""
+        """The same error with all its attributes, and another message or other advice."""
         other = type(self)(message)
         vars(other).update(vars(self))
         if advice is not None:
@@ -76,8 +76,8 @@ class UnknownRowsError(SideInformationError):
     """Statements about rows that the data does not have.
 
     ``rows`` lists them as the statements name them, once each; ``by_id`` tells whether the rows of
-    the data have ids, or are numbered; ``nearest`` has for the first of them the ids that are most
-    like theirs.
+    the data have ids, or are numbered; ``nearest`` has the most similar known ids for the first of
+    them.
 
     Examples
     --------

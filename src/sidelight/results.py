@@ -423,7 +423,7 @@ class ClusterResult:
         """The result for a notebook: what was found, and the clusters."""
         come = [tag("b", self.provenance.get("model", "ClusterResult")), ": ", self._told()]
         parts = [tag("p", *come)]
-        if isinstance(self.labels, np.ndarray):  # lazy labels are not computed for a look
+        if isinstance(self.labels, np.ndarray):  # lazy labels are not computed for display
             sizes, n_rows = self.sizes.tolist(), max(len(self.labels), 1)
             order = np.argsort(-self.sizes, kind="stable")[:_SHOWN].tolist()
             rows = [

@@ -182,7 +182,7 @@ def test_number_of_threads_comes_from_the_closest_source(monkeypatch):
     with threads(7):
         assert n_threads() == 7
     assert n_threads() == 5
-    with pytest.raises(ValueError, match="from 1"), threads(0):
+    with pytest.raises(ValueError, match="at least 1"), threads(0):
         pass
 
 

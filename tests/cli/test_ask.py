@@ -246,7 +246,7 @@ def test_unknown_keys_and_undo_are_said(sitting):
     found = sitting(["x", "\x1b[A", "u", "s", "u", "d", "\x04"], kinds=("pair",))
     assert "'x' is not one of the keys below." in found.seen
     assert "That key is not one of the keys below." in found.seen
-    assert "this sitting has no answer yet" in found.seen
+    assert "there is no answer in this session yet" in found.seen
     assert "Your last answer is taken back" in found.seen
     assert [row["kind"] for row in found.said] == ["cannot"]
 

@@ -146,7 +146,7 @@ def test_the_quality_stands_first_with_its_meaning(told, tmp_path):
     told.result.report(path, told.X, evidence=Evidence(held_out=held, quality=held.in_words()))
     text = " ".join(" ".join(Page(path.read_text(encoding="utf-8")).text).split())
     start = text.index("91 % of 120 statements that were held back were right (± 3 points).")
-    assert text.index("rows that the model was told nothing about") < text.index("The clusters")
+    assert text.index("rows without statements in the fit") < text.index("The clusters")
     assert start < text.index("The model was fitted 5 times")
 
 

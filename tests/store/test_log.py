@@ -178,7 +178,7 @@ def test_a_list_of_events_is_taken_whole_or_not_at_all(store, project):
         ("answer", answer("label", 0, 1, "cat"), "one row and a class"),
         ("answer", answer(weight=-1), "a weight is a number from 0 on"),
         ("answer", answer(colour="red"), "unknown column 'colour'"),
-        ("rename", {"class": "cat", "to": "cat"}, "from one name to another"),
+        ("rename", {"class": "cat", "to": "cat"}, "to a different one"),
     ],
 )
 def test_what_could_not_be_replayed_is_refused(store, project, kind, body, message):

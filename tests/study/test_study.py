@@ -81,7 +81,7 @@ def test_a_frame_and_its_file_have_the_same_answer(people, tmp_path):
         assert_array_equal(answer.result.labels, expected.result.labels)
         assert answer.prepared.preparation == expected.prepared.preparation
         here, there = (
-            [note for note in told.notes if "rows, clustered by" not in note]
+            [note for note in told.notes if ", clustered by" not in note]
             for told in (answer, expected)
         )
         assert here == there
@@ -261,7 +261,7 @@ def test_the_summary_is_plain_data_and_holds_the_preparation(people):
 def test_notes_tell_what_was_done_and_what_the_model_warned_of(people):
     few = people.iloc[:3].assign(age=[1.0, 1.0, 2.0], known=None)
     answer = fit(few, columns=["age"], n_clusters=3, truth=None)
-    assert answer.notes[0] == "table: 3 rows, clustered by 1 columns."
+    assert answer.notes[0] == "table: 3 rows, clustered by 1 column."
     assert any(note.startswith("Found 2 clusters where 3 were asked for") for note in answer.notes)
 
 

@@ -65,7 +65,7 @@ def test_gaps_are_imputed_and_texts_become_columns_on_request(messy):
     assert_array_equal(found.X, [[31, 0, 1, 0], [44.5, 0, 0, 1], [58, 1, 0, 0]])
     mean = prepare(messy, columns=["weight, kg"], impute="mean", scale="none")
     assert_array_equal(mean.X[:, 0], [70.5, 75.75, 81])
-    assert "1 missing values were replaced by the mean of their column." in mean.notes
+    assert "1 missing value was replaced by the mean of its column." in mean.notes
 
 
 def test_a_column_of_too_many_values_is_not_spread_out(tmp_path):

@@ -83,7 +83,7 @@ def test_annotators_are_blind_in_the_api_too(as_person, owner, project, bench):
         with pytest.raises(SidelightError, match="403"):
             bob.get(f"projects/{project}/{path}")
     mine = owner.get(f"projects/{project}/events")[0]["id"]
-    with pytest.raises(SidelightError, match=r"403.*what they said themselves"):
+    with pytest.raises(SidelightError, match=r"403.*only their own statements"):
         bob.post(f"projects/{project}/retract", {"event": mine})
     bob.post(f"projects/{project}/retract", {"event": event})
 

@@ -1,4 +1,4 @@
-"""The file of a saved model: a zip of model.json and arrays, checked before it is believed."""
+"""The file of a saved model: a zip of model.json and arrays, checked before it is used."""
 
 import io
 import json
@@ -32,7 +32,7 @@ _DAMAGED = (
 def write_archive(
     path: str | PathLike[str], parts: Mapping[str, Any], *, overwrite: bool = False
 ) -> None:
-    """Write values to a file, whole or not at all.
+    """Write values to a file, completely or not at all.
 
     Parameters
     ----------
@@ -115,12 +115,12 @@ def _check_entries(path: Path, archive: zipfile.ZipFile) -> None:
             f"{path} holds {others[0]!r}, which is not part of a saved model; it is not loaded."
         )
     if len(set(names)) < len(names):
-        raise SavedModelError(f"{path} holds an entry twice; it is damaged, or made up.")
+        raise SavedModelError(f"{path} holds an entry twice; it is damaged or forged.")
     packed = [entry for entry in entries if entry.compress_type != zipfile.ZIP_STORED]
     if packed or sum(entry.file_size for entry in entries) > path.stat().st_size:
         raise SavedModelError(
-            f"{path} is compressed, or larger inside than outside; saved models are neither. It is "
-            "not loaded."
+            f"{path} is compressed, or its contents are larger than the file; a saved model is "
+            "neither. It is not loaded."
         )
     if archive.getinfo(_MANIFEST).file_size > _MAX_JSON:
         raise SavedModelError(f"{path} has a {_MANIFEST} of more than {_MAX_JSON:,} bytes.")

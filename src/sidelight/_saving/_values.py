@@ -19,7 +19,7 @@ from sidelight.side import KINDS, SideInformation
 # Where classes that are data may live; no others are looked up.
 _HOMES = ("sidelight.models.", "sidelight.side.", "sidelight.results", "sidelight.tree")
 _SPARSE = {"csr_array": sparse.csr_array, "csr_matrix": sparse.csr_matrix}
-# What belongs to a process and not to a fit.
+# Attributes of a process, not of a fit.
 _LEFT_OUT = ("_skl_callback", "_callback_fit", "_sklearn_version")
 
 
@@ -152,7 +152,7 @@ class Reader:
         data, indices, indptr = (self._numbered(node[k]) for k in ("data", "indices", "indptr"))
         shape = tuple(int(size) for size in node["shape"])
         matrix = _SPARSE[node["sparse"]]((data, indices, indptr), shape=shape)
-        matrix.check_format(full_check=True)  # compiled code would believe any index
+        matrix.check_format(full_check=True)  # compiled code does not check indices
         return matrix
 
     def _tuple(self, node: Any) -> tuple[Any, ...]:

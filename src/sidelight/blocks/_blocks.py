@@ -1,14 +1,14 @@
-"""Map a function over fixed blocks of rows and sum what it returns, in an order that never changes.
+"""Map a function over fixed blocks of rows and sum the results, in an order that never changes.
 
 A row model writes ``statistics(block, parameters)``, which returns a tuple of arrays or numbers,
 and gets the sum over all rows from `Blocks.sum`. The blocks have 16,384 rows whatever the number of
 threads, and sums are taken pairwise in the order of the blocks: the same bits for one thread and
 for many.
 
-What is kept per row (labels, bounds) is a column, made by `Blocks.column`: an array in memory, and
-on Dask something that lies beside the rows and answers to ``column[rows]``. Functions get the part
-of a block handed to them. So the same model runs where the rows are, if its functions hold nothing
-as long as the data in their closures: what they need comes as parameters and columns.
+Data per row (labels, bounds) are a column, made by `Blocks.column`: an array in memory or, on Dask,
+an object stored beside the rows that supports ``column[rows]``. Functions receive the part for
+their block. So the same model runs where the rows are, provided that its functions have no arrays
+as long as the data in their closures: everything they need comes as parameters and columns.
 """
 
 from abc import ABC, abstractmethod
@@ -179,7 +179,7 @@ class Blocks(ABC):
             return statistics(block, parameters, *parts)
 
         count_work("passes over the data")
-        if len(self) == 1:  # spares the machinery of threads, which small data would feel
+        if len(self) == 1:  # avoids the overhead of threads, which matters for small data
             with one_blas_thread():
                 return one(0)
         return pairwise_sum(in_order(one, len(self)))
@@ -246,7 +246,7 @@ class Blocks(ABC):
     def _rows(self, start: int, stop: int) -> NDArray[Any] | CSRRows: ...
 
     def within_reach(self, rows: NDArray[Any]) -> tuple["Blocks", NDArray[Any]]:
-        """Blocks from which these rows can be taken a few at a time, and their numbers there.
+        """Blocks from which these rows can be taken a few at a time, and their positions there.
 
         Rows in memory or in a file are within reach; others are fetched here, once and together.
         """
@@ -304,12 +304,12 @@ class _CSRBlocks(Blocks):
 
     def take(self, rows: NDArray[Any]) -> sparse.csr_array:
         taken = sparse.csr_array(self._X[rows])
-        taken.has_canonical_format = True  # as here, and looking costs as much as taking
+        taken.has_canonical_format = True  # they may be, and checking costs as much as copying
         return taken
 
 
 class _MappedBlocks(Blocks):
-    """Rows that a function makes of others: for data that are too large to be kept twice."""
+    """Rows that a function computes from others, for data too large to be stored twice."""
 
     def __init__(self, rows: Blocks, function: Callable[[NDArray[Any]], NDArray[Any]]) -> None:
         self.n_samples, self.n_features = rows.shape

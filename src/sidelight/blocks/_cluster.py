@@ -24,7 +24,7 @@ from sidelight.exceptions import WorkersLostError
 Graph = dict[Hashable, Any]
 
 # Of all memory: above it workers begin to write to disk (Dask's own default), and on one machine
-# the results want a place too.
+# the results need memory too.
 _ROOM = 0.6
 # How often to ask whether the cluster still has workers, in seconds; asking takes a millisecond.
 _LOOK_AGAIN = 1.0
@@ -46,12 +46,12 @@ class Literal:
 
 
 def value_of(reference: Any) -> Any:
-    """What a task got for a reference that `Scheduler.refer` made."""
+    """The value that a task received for a reference made by `Scheduler.refer`."""
     return reference.value if isinstance(reference, Literal) else reference
 
 
 class Scheduler(Protocol):
-    """What `DaskBlocks` asks of the place where its tasks run."""
+    """What `DaskBlocks` needs from the place where its tasks run."""
 
     copies: bool  # whether tasks must leave their inputs as they are: they may run again
 
@@ -92,9 +92,10 @@ class Local:
 
 
 class Sender(NamedTuple):
-    """How a task tells a client its result, on the way of the message that it is done.
+    """How a task sends its result to the client, with the message that it is done.
 
-    It spares the client to ask: a second task, which leaves the columns out, and four messages.
+    Otherwise the client would have to ask for it: a second task without the columns, and four
+    messages.
     """
 
     topic: str
@@ -112,7 +113,7 @@ class Sender(NamedTuple):
 
 
 class Told:
-    """What tasks have told so far, by their numbers; maybe twice, where Dask ran a task again."""
+    """Results sent by tasks so far, by task number; perhaps twice, if Dask ran a task again."""
 
     def __init__(self, sender: Sender, n_tasks: int) -> None:
         self.sender = sender
@@ -128,7 +129,7 @@ class Told:
 
 
 class _Mailbox:
-    """Where a client gets what tasks tell."""
+    """Where a client receives the results of tasks."""
 
     def __init__(self, client: Any) -> None:
         self._topic = f"sidelight-{client.id}"
@@ -143,7 +144,7 @@ class _Mailbox:
 
     @contextmanager
     def expecting(self, n_tasks: int) -> Iterator[Told]:
-        """What so many tasks tell that get its sender, as it comes in."""
+        """Collects the results of a number of tasks with its sender, as they arrive."""
         sender = Sender(self._topic, uuid4().hex)
         self._expected[sender.name] = told = Told(sender, n_tasks)
         try:
@@ -178,14 +179,15 @@ class Cluster:
 
     def __init__(self, client: Any) -> None:
         self._client = client
-        # A client sends a message at most every 10 ms, and results that are given up are one. So
-        # the last ones are given up when the next graph is on its way, or that would wait.
+        # A client sends a message at most every 10 ms, and releasing results is a message. So the
+        # last results are released only after the next graph was sent; otherwise that would have to
+        # wait.
         self._recent: deque[list[Any]] = deque(maxlen=2)
 
     def start(self, graph: Graph, keys: Sequence[Hashable]) -> list[Any]:
         from dask.highlevelgraph import HighLevelGraph
 
-        # In one named layer: Dask would find a name for a plain graph by reading all that is in it.
+        # In one named layer: for a plain graph Dask would compute a name from all of its contents.
         name = f"sidelight-graph-{uuid4().hex}"
         layers: Any = {name: graph}
         layered = HighLevelGraph(layers, {name: set()})
@@ -217,8 +219,9 @@ class Cluster:
     def hear(self, futures: list[Any], told: Told) -> list[Any] | None:
         """The messages of tasks, in the order of their numbers, or None if some are missing.
 
-        A task tells before it is done, by the same way, so that nothing is still to come then. And
-        when all have told, nobody waits for the message that they are done, five milliseconds.
+        A task sends its result before the message that it is done, on the same channel, so nothing
+        is missing after that message. When all results are there, the client does not wait for the
+        messages, which saves five milliseconds.
         """
         from distributed.protocol import pickle
 
@@ -248,8 +251,9 @@ class Cluster:
             await self._client.gather(future, asynchronous=True)  # raises what is wrong with it
 
     def send(self, value: Any) -> Any:
-        """A future of a value that comes from here and that every worker gets."""
-        # By a name of its own (hash=False): the same value by the same name may just be given back.
+        """A future of a local value that is sent to every worker."""
+        # With a unique name (hash=False): under a name by content the same value might just be
+        # released.
         sending = self._client.scatter(
             [value], broadcast=True, hash=False, timeout=_patience(), asynchronous=True
         )
@@ -272,7 +276,7 @@ class Cluster:
     def wait(self, pending: "Future[Any]", *, dask_gives_up: bool = False) -> Any:
         """The result of what is under way, or an error if no worker has worked for long.
 
-        dask_gives_up: a `TimeoutError` inside is Dask's own, for want of workers.
+        dask_gives_up: a `TimeoutError` inside is Dask's own, for lack of workers.
         """
         from distributed import KilledWorker
 

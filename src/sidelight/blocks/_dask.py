@@ -1,7 +1,7 @@
 """The rows of a Dask array: a chunk of rows is one task, which works through its blocks.
 
-Rows stay where they are. A pass sends a function and its parameters to the chunks, each with what
-is said about its own rows, and gets back the sums of each chunk as branches of one tree
+Rows stay where they are. A pass sends a function and its parameters to the chunks, each with the
+statements about its own rows, and gets back the sums of each chunk as branches of one tree
 (`branches`), in the order of the chunks. So the answer has the same bits as in memory when chunks
 are multiples of `BLOCK_ROWS`. What is kept per row is a `DaskColumn`, which lies beside the rows.
 """
@@ -47,7 +47,7 @@ from sidelight.exceptions import DataError
 _TELLING = 2000
 _FAN_IN = 16
 
-# Parameters up to this size in bytes, times the chunks, go with the tasks. It spares a task that
+# Parameters up to this size in bytes, times the chunks, go with the tasks. It avoids a task that
 # the others wait for, about a quarter of the time of a small pass. The scheduler keeps them (it may
 # have to do the pass again), so that they must not add up to much.
 _SMALL = 256_000
@@ -67,7 +67,7 @@ class _Place(NamedTuple):
 
 
 class _Done(NamedTuple):
-    """What a pass leaves of one chunk: the branches of its sums, and its columns, as written."""
+    """The result of a pass for one chunk: the branches of its sums, and its updated columns."""
 
     sums: list[tuple[int, Any]]
     columns: tuple[NDArray[Any], ...]
@@ -171,7 +171,7 @@ def _name_of(function: Callable[..., Any]) -> str:
 
 
 def _size_of(parameters: Any) -> float:
-    """About how many bytes parameters take on their way; much, where that is not plain to see."""
+    """The approximate size of parameters in bytes when sent; large if it is not known."""
     if isinstance(parameters, (np.ndarray, np.generic)):
         return parameters.nbytes
     if isinstance(parameters, tuple):
@@ -255,7 +255,7 @@ class DaskColumn:
     def first_rows(self, n_clusters: int, n_present: int) -> Ints:
         """For each number from 0 its first row, n_samples where there is none.
 
-        The first block usually has all that are present, and spares a pass.
+        The first block usually has all that are present, which saves a pass.
         """
         column = self._rows.frozen(self)
         first = np.full(n_clusters, len(self))
@@ -268,7 +268,7 @@ class DaskColumn:
 
 
 class _Shape(NamedTuple):
-    """What a task sees of all the rows."""
+    """The view of all rows that a task has."""
 
     n_samples: int
     n_features: int
@@ -292,10 +292,10 @@ class DaskBlocks(Blocks):
         self._graph: Graph = dict(self._X.__dask_graph__())
         self._keys: list[Hashable] = [keys[0] for keys in self._X.__dask_keys__()]
         self._sent: dict[int, tuple[Any, list[_Part]]] = {}
-        self._untold: set[str] = set()  # functions whose sums are too large to be told
+        self._untold: set[str] = set()  # functions whose sums are too large to send directly
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Functions often mention the rows for their shape; no more of them travels with a task.
+        # Functions often use the rows for their shape; only that is sent with a task.
         return _Shape, (self.n_samples, self.n_features)
 
     def __len__(self) -> int:
@@ -330,7 +330,7 @@ class DaskBlocks(Blocks):
         return found
 
     def column(self, fill: float, dtype: Any = np.float64) -> DaskColumn:
-        """A new column; it begins to exist with the first pass that uses it."""
+        """A new column; it is created by the first pass that uses it."""
         return DaskColumn(self, [_Part(_New(fill, dtype), 0) for _ in self._places], dtype)
 
     def given(self, values: NDArray[Any]) -> DaskColumn:
@@ -447,7 +447,7 @@ class DaskBlocks(Blocks):
         """The tasks of one pass; chunks: with the numbers of the blocks that are wanted, or None.
 
         Large parameters are a task of their own, so that they reach a worker once. Small ones come
-        with every task, which spares a wait for them.
+        with every task, so that no task waits for them.
         """
         name = f"sidelight-{_name_of(function)}-{uuid4().hex}"
         graph = dict(self._graph)
@@ -476,10 +476,10 @@ class DaskBlocks(Blocks):
         parameters: Any,
         parts: list[list[_Part]],
     ) -> tuple[list[Any], list[Any]]:
-        """A pass over a cluster: futures of what it leaves, and sums in the order of the chunks.
+        """A pass over a cluster: futures of its results, and sums in the order of the chunks.
 
-        Small sums are told by the tasks. Others are taken out of what the chunks leave by tasks of
-        their own, in the same graph where that is known beforehand.
+        Tasks send small sums directly. Larger ones are extracted from the results of the chunks by
+        tasks of their own, in the same graph if that is known beforehand.
         """
         chunks, name = dict.fromkeys(self._chunks()), _name_of(statistics)
         if len(chunks) > _TELLING or name in self._untold:
@@ -517,7 +517,7 @@ class DaskBlocks(Blocks):
                 for chunk, value in enumerate(values)
             }
             sent = self._scheduler.start(graph, list(graph))
-            # The column itself is kept beside its parts: its id must not pass to another.
+            # The column itself is kept with its parts, so that its id is not reused.
             self._sent[id(column)] = (
                 column,
                 [_Part(result, None, writable=False) for result in sent],
@@ -525,7 +525,7 @@ class DaskBlocks(Blocks):
         return self._sent[id(column)][1]
 
     def _keep(self, columns: tuple[Any, ...], done: list[Any]) -> None:
-        """Let the columns that functions may write to point to what a pass has left of them."""
+        """Let the columns that functions may write to point to the results of a pass."""
         position = 0
         for column in columns:
             if not isinstance(column, DaskColumn) or not column.parts[0].writable:
@@ -535,7 +535,7 @@ class DaskBlocks(Blocks):
             position += 1
 
     def _tree(self, keys: list[Hashable]) -> tuple[Graph, list[Hashable]]:
-        """Tasks that take the sums out of what the chunks leave, and add up those of many."""
+        """Tasks that extract the sums from the results of chunks, and add up those of many."""
         name = f"sidelight-sums-{uuid4().hex}"
         chunks = self._chunks()
         graph: Graph = {(name, 0, c): (_sums, k) for c, k in zip(chunks, keys, strict=True)}
@@ -553,7 +553,7 @@ class DaskBlocks(Blocks):
 
 
 def _optimized(X: Any) -> Any:
-    """X with as few tasks per chunk as can be: they are sent with every pass."""
+    """X with as few tasks per chunk as possible, because they are sent with every pass."""
     import dask.base
 
     base: Any = dask.base
@@ -561,15 +561,15 @@ def _optimized(X: Any) -> Any:
 
 
 def _aligned(chunk: Any) -> Any:
-    """A chunk whose numbers lie on the words of the machine; those that were sent often do not.
+    """A chunk with aligned numbers; chunks that were sent over the network often are not aligned.
 
-    With twice the room: who keeps the chunk as it came has two. Without, blocks are copied one by
-    one, in every pass.
+    It takes twice the memory if the original chunk is kept too. Without it, blocks are copied one
+    by one in every pass.
     """
     return chunk if sparse.issparse(chunk) else np.require(chunk, requirements="A")
 
 
-# At the door
+# Checks
 
 
 def check_dask(X: Any) -> Any:
@@ -599,7 +599,7 @@ def check_dask(X: Any) -> Any:
         raise DataError(f"X is a Dask {type(X).__name__}; give a dask.array of rows and columns.")
     if X.ndim != 2:
         raise DataError(
-            f"X has {X.ndim} dimensions, and rows and columns are two; reshape it, for example "
+            f"X has {X.ndim} dimensions; give two, rows and columns. Reshape it, for example "
             "X.reshape(-1, 1) for one column."
         )
     if len(X.chunks[1]) > 1:
@@ -632,7 +632,7 @@ def check_sizes(X: Any) -> None:
             "data frame)."
         )
     if not X.shape[0]:
-        raise DataError("X has 0 rows; give some.")
+        raise DataError("X has 0 rows; give at least one.")
 
 
 def lazily(

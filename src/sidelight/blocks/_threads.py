@@ -1,4 +1,4 @@
-"""How many threads work on the blocks. The answer never depends on it, only the time does."""
+"""The number of threads that work on blocks. It changes the time, never the answer."""
 
 import os
 import sys
@@ -58,7 +58,7 @@ def threads(n: int) -> Iterator[None]:
     ...     pass  # fit models here
     """
     if n < 1:
-        raise ValueError(f"threads are counted from 1, not {n!r}.")
+        raise ValueError(f"the number of threads is at least 1, not {n!r}.")
     token = _chosen.set(n)
     try:
         yield
@@ -102,8 +102,8 @@ def _from_any_thread(controller: ThreadpoolController) -> Iterator[None]:
     """Let this thread set the limit, and afterwards any other.
 
     From version 3.8 on, threadpoolctl takes the limit of OpenBLAS from the first thread that sets
-    one, and ignores all others without a word. Tasks on Dask are set about by any thread: BLAS kept
-    its threads there, which changed bits, and burnt ten times the CPU time of a pass in waiting.
+    one, and silently ignores all others. Tasks on Dask are started by any thread, so BLAS kept its
+    threads there, which changed bits and wasted ten times the CPU time of a pass in waiting.
     """
     _give_up_control(controller)
     try:

@@ -35,7 +35,7 @@ def in_options(error: SidelightError, options: Collection[str] = ()) -> Sideligh
 
 
 def _advice(error: SidelightError, options: Collection[str]) -> str | None:
-    """What to do on the command line; None where the advice for Python holds there too."""
+    """What to do on the command line; None if the advice for Python applies there too."""
     if isinstance(error, UnusableColumnsError):
         ids = [f"Row ids: --id {name}." for name in error.problems.get("ids", [])[:1]]
         return " ".join([*(_COLUMNS[k] for k in error.problems if k in _COLUMNS), *ids])

@@ -25,7 +25,7 @@ from sidelight.exceptions import SidelightError
 OK, FAILED, DEFECT = 0, 2, 3
 _EXIT_CODES = (
     "Exit codes: 0 done; 1 done, and a check found conflicts; 2 failed, and a sentence says "
-    "why; 3 a defect in sidelight, with a traceback to report; 130 interrupted."
+    "why; 3 a bug in sidelight, please report the traceback; 130 interrupted."
 )
 
 app = typer.Typer(
@@ -64,7 +64,7 @@ def _options_of(words: list[str]) -> set[str]:
 
 
 def main() -> None:
-    """Run the program; what sidelight complains about is one sentence, not a traceback."""
+    """Run the program; errors of sidelight are shown as one sentence, not as a traceback."""
     try:
         app()
     except (SidelightError, OSError) as error:

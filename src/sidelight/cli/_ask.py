@@ -54,7 +54,7 @@ def ask(
     ],
     known: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="More statements, which are read only (several times)."),
+        typer.Option(metavar="FILE", help="File of more statements, only read (may be repeated)."),
     ] = None,
     annotator: Annotated[
         str | None, typer.Option(metavar="NAME", help="Name of the person who answers.")
@@ -64,10 +64,11 @@ def ask(
     ] = None,
     show: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="Column to show (several times); by default all."),
+        typer.Option(metavar="COLUMN", help="Column to show (may be repeated); by default all."),
     ] = None,
     hide: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Column not to show (several times).")
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Column not to show (may be repeated)."),
     ] = None,
     budget: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Stop after this number of answers.")
@@ -151,7 +152,7 @@ def ask(
 
 
 def _patience(is_alone: bool) -> float | None:
-    """People do not wait; programs do, and get the same questions for the same answers."""
+    """People do not have to wait; programs do, and get the same questions for the same answers."""
     from sidelight.cli._asking import PATIENCE
 
     return PATIENCE if is_alone else None
@@ -177,7 +178,7 @@ def _hold(
     *,
     is_alone: bool,
 ) -> None:
-    """The conversation, by keys or by lines, and what is left to say after it."""
+    """Ask, by keys or by lines, and print the closing notes."""
     from sidelight.cli._asking import converse, statement, talk
 
     def record(question: Any, value: Any, seconds: float | None) -> None:

@@ -1,4 +1,4 @@
-"""``sidelight check``: what files of statements say, and where they contradict themselves."""
+"""``sidelight check``: the contents of files of statements, and their contradictions."""
 
 from pathlib import Path
 from textwrap import fill
@@ -85,7 +85,7 @@ def _count_table(summary: dict[str, Any]) -> list[str]:
 
 
 def _classes(summary: dict[str, Any]) -> list[str]:
-    """All classes with the number of their labels, and those that are perhaps one."""
+    """All classes with the number of their labels, and classes that may be the same."""
     told = [f"{row['class']} {row['n']:,}" for row in summary["class_counts"]]
     lines = fill(", ".join(told), 96, initial_indent="  ", subsequent_indent="  ").split("\n")
     lines = [f"classes: {len(told):,}", *lines, ""] if told else []

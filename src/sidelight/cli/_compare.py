@@ -55,7 +55,7 @@ def compare(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Model that takes part (several times); by default all that can use the "
+            help="Model to compare (may be repeated); by default all that can use the "
             "statements, clusterings without them, and classifiers.",
         ),
     ] = None,

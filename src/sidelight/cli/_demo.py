@@ -41,7 +41,7 @@ def demo(
     typer.echo(f"2. The statements of two (simulated) people are in {out / 'statements.csv'}:")
     typer.echo(indented(f"{side}\n{side.conflicts(limit=3)}"))
 
-    typer.echo("\n3. Clusters without statements, believing all of them, and weighing each:")
+    typer.echo("\n3. Clusters without statements, with all taken as true, and with each weighed:")
     alone = PartitionLevelKMeans(n_clusters=3, random_state=seed).fit(X)
     usable = side.only(kind=["label", "cannot"])  # this model takes no must-links
     believing = PartitionLevelKMeans(n_clusters=3, random_state=seed).fit(X, side=usable)

@@ -1,4 +1,4 @@
-"""``sidelight fit``: from a table to clusters, and to a page that can be shown."""
+"""``sidelight fit``: from a table to clusters and a report."""
 
 import shlex
 from enum import StrEnum
@@ -38,7 +38,7 @@ from sidelight.exceptions import SidelightError
 
 
 class Picture(StrEnum):
-    """How rows come into a plane."""
+    """How rows are drawn in a plane."""
 
     pca = "pca"
     tsne = "tsne"
@@ -86,7 +86,7 @@ def fit(
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
-            help="A parameter of the model, as name=value (several times).",
+            help="A parameter of the model, as name=value (may be repeated).",
         ),
     ] = None,
     clusters: Annotated[
@@ -236,7 +236,7 @@ def _check_outputs(
     overwrite: bool,
     picture: str | None,
 ) -> None:
-    """What can go wrong at the end is refused at the beginning."""
+    """Refuse at the beginning what would fail at the end."""
     from sidelight._writing import refuse_existing
     from sidelight.report import check_pictures
     from sidelight.tables import check_output
@@ -254,7 +254,7 @@ def _check_outputs(
 
 
 def command_of(context: typer.Context) -> str:
-    """The command that repeats this one, from its parameters; what is default is left out."""
+    """The command that repeats this one, without parameters that have their default."""
     words: list[str] = ["sidelight", str(context.info_name)]
     arguments, options = [], []
     for parameter in context.command.params:

@@ -1,6 +1,6 @@
 """``sidelight models``: which model takes what; and how the command line finds and sets up one.
 
-What a model takes and gives stands in its tags; its docstring explains its parameters.
+The tags of a model say what it takes and gives; its docstring explains its parameters.
 """
 
 import ast
@@ -20,7 +20,7 @@ _LEGEND = (
     "wrong: statements that contradict each other are tolerated, or raise an error; found: the",
     "model also says which statements are probably wrong.",
     "",
-    "More about one, with its parameters: sidelight models NAME",
+    "More about one model, with its parameters: sidelight models NAME",
 )
 
 
@@ -96,8 +96,8 @@ def describe(model: Any) -> str:
         "repetition": tags.repetition,
         "finds wrong statements": _yes(tags.finds_errors),
         "accuracy of annotators": _yes(tags.finds_errors),
-        "statements weigh in": tags.weight_unit,
-        "similarities for rows": f"with {similar}" if similar else "no",
+        "unit of weights": tags.weight_unit,
+        "takes similarities": f"with {similar}" if similar else "no",
         "sparse matrices": _yes(tags.takes_sparse),
         "Dask arrays": _yes(tags.on_dask),
         "scales": tags.scales,

@@ -8,7 +8,7 @@ import typer
 
 
 class Scale(StrEnum):
-    """What is done to columns before the clustering."""
+    """How columns are scaled before clustering."""
 
     standard = "standard"
     minmax = "minmax"
@@ -16,7 +16,7 @@ class Scale(StrEnum):
 
 
 class Impute(StrEnum):
-    """What stands in for a missing number."""
+    """The value for a missing number."""
 
     median = "median"
     mean = "mean"
@@ -30,7 +30,7 @@ Data = Annotated[
 ]
 Side = Annotated[
     list[Path] | None,
-    typer.Option(metavar="FILE", help="File of statements; may be given several times."),
+    typer.Option(metavar="FILE", help="File of statements (may be repeated)."),
 ]
 Labels = Annotated[
     str | None,
@@ -38,24 +38,24 @@ Labels = Annotated[
 ]
 Columns = Annotated[
     list[str] | None,
-    typer.Option(metavar="COLUMN", help="Column to cluster by (several times); by default all."),
+    typer.Option(metavar="COLUMN", help="Column to cluster by (may be repeated); by default all."),
 ]
 Drop = Annotated[
     list[str] | None,
-    typer.Option(metavar="COLUMN", help="Column to leave out (several times)."),
+    typer.Option(metavar="COLUMN", help="Column to leave out (may be repeated)."),
 ]
 OneHot = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMN",
-        help="Text column, each value of which becomes a column (several times).",
+        help="Text column; each of its values becomes a column (may be repeated).",
     ),
 ]
 Text = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMN",
-        help="Column of sentences, to be turned into numbers (several times).",
+        help="Column of sentences, to be turned into numbers (may be repeated).",
     ),
 ]
 TextModel = Annotated[
@@ -119,14 +119,14 @@ class SelfPairs(StrEnum):
 OwnPairs = Annotated[
     SelfPairs, typer.Option("--self-pairs", help="What to do with a pair of a row with itself.")
 ]
-Seed = Annotated[int, typer.Option(metavar="N", help="Seed of everything random.")]
+Seed = Annotated[int, typer.Option(metavar="N", help="Seed of all random numbers.")]
 UseRep = Annotated[
     str | None,
     typer.Option(metavar="KEY", help="What to cluster cells by (.h5ad): a key of obsm, or X."),
 ]
 PairsKey = Annotated[
     str | None,
-    typer.Option(metavar="KEY", help="Statements in the data (.h5ad): their key in uns."),
+    typer.Option(metavar="KEY", help="Key in uns of statements that an .h5ad file contains."),
 ]
 Sep = Annotated[
     str | None,

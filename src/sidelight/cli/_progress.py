@@ -51,7 +51,7 @@ class Stages:
         return self
 
     def _listen(self) -> None:
-        """Say so while kernels are compiled: a first fit takes seconds longer."""
+        """Show a message while kernels are compiled: a first fit takes seconds longer."""
         from sidelight._kernels.compiling import when_compiling
 
         self._listening.enter_context(when_compiling(lambda: self._bars.console.print(COMPILING)))
@@ -75,7 +75,7 @@ class Stages:
             self._task = None
 
     def count(self, done: int, total: int, what: str) -> None:
-        """So many parts of the step are done, the last one being ``what``."""
+        """Show how many parts of the step are done; ``what`` is the last one."""
         self._bars.update(self._task, total=total, completed=done, count=what)
 
     # scikit-learn's protocol of callbacks

@@ -48,7 +48,7 @@ def serve(
         typer.Option(
             metavar="COLUMN",
             help="Column with pictures to show: paths below the folder of --data-root, or "
-            "data:image/… (several times).",
+            "data:image/… (may be repeated).",
         ),
     ] = None,
     name: Annotated[str | None, typer.Option(metavar="TEXT", help="Name of the project.")] = None,
@@ -71,7 +71,7 @@ def serve(
     ] = 8765,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Host name that others use (several times)."),
+        typer.Option(metavar="NAME", help="Host name that others use (may be repeated)."),
     ] = None,
     workers: Annotated[
         int | None, typer.Option(metavar="N", min=0, help="Processes that fit models.")

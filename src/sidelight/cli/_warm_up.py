@@ -29,7 +29,7 @@ def warm_up(
         if len(names) > 1:
             raise SidelightError("'all' already names every model; give it alone.")
         names = list(model_names())
-    for name in names:  # a typing error is told before anything is compiled
+    for name in names:  # a mistyped name is reported before anything is compiled
         find_model(name)
     for name in names:
         start = time.monotonic()

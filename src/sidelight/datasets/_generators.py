@@ -209,7 +209,7 @@ def make_merged_gaussians(n_samples: int = 400, *, random_state: Any = None) -> 
     -------
     MergedGaussians
         ``X`` of shape (n_samples, 2); ``y``, the class: 0 bottom, 1 middle, 2 top;
-        ``components``, 0 to 3; ``labels``, ``y`` where it is told and -1 elsewhere.
+        ``components``, 0 to 3; ``labels``, ``y`` where it is known and -1 elsewhere.
 
     Notes
     -----

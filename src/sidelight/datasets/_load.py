@@ -71,7 +71,7 @@ class DatasetInfo(NamedTuple):
 
 
 def list_datasets() -> list[DatasetInfo]:
-    """What `load` knows: names, variants, sizes, and the paper that used each variant.
+    """The known data sets: names, variants, sizes, and the paper that used each variant.
 
     Returns
     -------

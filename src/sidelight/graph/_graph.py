@@ -15,7 +15,7 @@ Rule = Literal["union", "mutual"]
 Affinity = Literal["gaussian", "local", "cosine", "precomputed"]
 Floats = NDArray[np.float64]
 
-_PORTION = 100_000  # rows between two moments at which an interrupt is heard
+_PORTION = 100_000  # rows between two checks for an interrupt
 
 
 def neighbor_graph(
@@ -138,7 +138,7 @@ def join_neighbors(neighbors: Neighbors, rule: Rule = "union") -> sparse.csr_arr
 
 
 def _transposed(lists: Neighbors, dtype: Any) -> Neighbors:
-    """The rows whose lists name each row, in their order; in portions, so that Ctrl-C is heard."""
+    """The rows whose lists contain each row, in their order; in portions, so that Ctrl-C works."""
     n = len(lists.indptr) - 1
     count = np.bincount(lists.indices, minlength=n)
     indptr = np.concatenate([[0], np.cumsum(count)]).astype(dtype)

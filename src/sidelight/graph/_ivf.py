@@ -1,10 +1,10 @@
-"""Approximate neighbours of many rows: inverted lists around faiss' centres, looked through by us.
+"""Approximate neighbours of many rows: inverted lists around faiss' centres, searched by us.
 
 A list holds the rows nearest to a centre, and a row is compared with all rows of the lists whose
-centres are nearest to it; how many lists is settled by measuring the recall. These centres are
-looked for around the row's own list, not among all. faiss finds the centres. It would also look
-through the lists, row by row; ours takes many rows that look into the same list at a time, while
-that list is in the cache: 5 instead of 12 s at 100,000 rows, when that was compared.
+centres are nearest to it; the number of lists is chosen by measuring the recall. These lists are
+found around the row's own list, not among all. faiss finds the centres. It would also search the
+lists, row by row; our search handles many rows that need the same list together, while that list is
+in the cache: 5 instead of 12 s at 100,000 rows, when it was measured.
 
 Inverted lists and not a navigable graph (HNSW), whose build depends on the number of threads.
 """
@@ -23,7 +23,7 @@ RECALL = 0.97
 _SAMPLE = 1_000  # rows on which the recall is measured: a standard error of 0.2 per cent or less
 _PORTION = 100  # of these rows are asked for at a time
 _BATCH = 65_536  # rows between two reports of progress
-_BLOCK = 1_024  # rows that look through the lists together
+_BLOCK = 1_024  # rows that search the lists together
 _REACH = 512  # lists around a list from which its rows take the nearest, at first
 _FILL = 16  # places in a list are a multiple of it, for vectors of any width
 
@@ -63,7 +63,7 @@ def ivf_candidates(
     with _faiss_threads():
         lists = _Lists.of(rows, seed)
         asked = rows if queries is None else _single(queries, mean)
-        # Rows that look into the same lists one after the other.
+        # Put rows that search the same lists one after the other.
         home = lists.home if queries is None else lists.nearest(asked)
         order = np.argsort(home, kind="stable")
         n_sure = int(queries is None)  # a row always finds itself, which does not count
@@ -212,7 +212,7 @@ class _Lists(NamedTuple):
     def probes_needed(
         self, rows: Singles, asked: Singles, home: Ints, k: int, n_sure: int, seed: int
     ) -> tuple[Ints, int]:
-        """How many lists to look through, so that the recall on a sample of queries is enough.
+        """The number of lists to search for a sufficient recall on a sample of queries.
 
         Of the k nearest rows the first n_sure do not count, if there are others. And the lists
         around each list from which a row of it takes the nearest: as many as leave it a choice.
@@ -220,7 +220,7 @@ class _Lists(NamedTuple):
         import faiss
 
         chosen = np.sort(np.random.default_rng(seed).permutation(len(asked))[:_SAMPLE])
-        # In portions, since faiss listens to Ctrl-C only between thousands of queries.
+        # In portions, since faiss checks for Ctrl-C only between thousands of queries.
         parts = np.array_split(chosen, max(1, len(chosen) // _PORTION))
         nearest = np.vstack([faiss.knn(asked[part], rows, k)[1] for part in parts])
         wanted = self.home[nearest[:, min(n_sure, k - 1) :]]

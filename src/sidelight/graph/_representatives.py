@@ -1,4 +1,4 @@
-"""Representatives of rows that are on a cluster: what a graph model sees of data beyond memory.
+"""Representatives of rows on a cluster: the input of a graph model for data beyond memory.
 
 A tree of planes is grown on a sample, where halving by 2-means gives many small cells. The mean of
 a cell's sample represents its rows, and one pass over the data counts them. Annotated rows are

@@ -393,10 +393,10 @@ def _search(
 def _exact(
     rows: _Rows, asked: _Rows | None, k: int, *, keep: bool, progress: Progress | None
 ) -> Neighbors:
-    """Ask for one more than needed; where the last ones are too close to call, for ever more.
+    """Search for one more than needed; if the last ones cannot be distinguished, for more and more.
 
-    Candidates are found by distances with rounding errors, which also cut ties as they come. So a
-    row is settled only if all that is not among its candidates is surely farther than the last
+    Candidates are found by distances with rounding errors, which also break ties arbitrarily. So a
+    row is finished only if every row outside its candidates is certainly farther than its last
     neighbour.
     """
     queries = rows if asked is None else asked
@@ -443,7 +443,7 @@ def _exact(
 class _Candidates(NamedTuple):
     """Some of the nearest rows, and the squared distance up to which none is missing.
 
-    ``doubt`` says, for a squared distance, by how much rounding may be wrong about that.
+    ``doubt`` gives, for a squared distance, the largest possible rounding error.
     """
 
     indices: Ints

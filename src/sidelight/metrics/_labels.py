@@ -1,4 +1,4 @@
-"""What may come in as a partition, and how it becomes codes 0 ... K-1."""
+"""Accepted forms of a partition, and their codes 0 ... K-1."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""How a partition and a set of statements go together."""
+"""How well a partition agrees with a set of statements."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
@@ -93,8 +93,8 @@ def statement_scores(
     Returns
     -------
     list of StatementScore
-        One per group that has statements, kinds in their fixed order, then annotators sorted with
-        "not told" last. A list of named tuples is also what a data frame can be made from.
+        One per group that has statements: kinds in their fixed order, then annotators sorted, with
+        statements without annotator last. ``pandas.DataFrame`` takes the list.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What all models share. Think twice before adding anything here: a model is its own file."""
+"""The base of all models. Think twice before adding anything here: a model is its own file."""
 
 import platform
 from dataclasses import replace
@@ -67,7 +67,7 @@ takes_sparse, on_dask, scales, repetition, contradictions, objective_sense
     repetition: ClassVar[Literal["adds", "ignored"]]
     contradictions: ClassVar[Literal["tolerated", "raises"]]
     objective_sense: ClassVar[Literal["min", "max"]]
-    metric: Any = None  # the parameter; models that learn a metric of their own do without
+    metric: Any = None  # the parameter; models that always learn a metric do not have it
     _map: Learned | None = None
     _carries_rows: ClassVar[bool] = False  # whether it predicts by the rows that it has seen
     _published: ClassVar[dict[str, Any]]
@@ -90,7 +90,7 @@ takes_sparse, on_dask, scales, repetition, contradictions, objective_sense
             self.__dict__["n_clusters"] = HELD_OUT
 
     def _html_repr(self) -> str:
-        """What a notebook shows: scikit-learn's diagram and, after a fit, what it found."""
+        """The model for a notebook: scikit-learn's diagram and, after a fit, the clusters."""
         diagram = estimator_html_repr(self)
         result = getattr(self, "result_", None)
         return diagram if result is None else f"{diagram}{result._repr_html_()}"
@@ -105,7 +105,7 @@ takes_sparse, on_dask, scales, repetition, contradictions, objective_sense
     def fit_predict(
         self, X: Any, y: Any = None, *, side: SideInformation | None = None, **fit_params: Any
     ) -> NDArray[Any]:
-        """Fit and return ``labels_``; unlike scikit-learn's own, it hands ``y`` on."""
+        """Fit and return ``labels_``; unlike scikit-learn's own, it passes ``y`` on."""
         return self.fit(X, y, side=side, **fit_params).labels_
 
     def score(self, X: Any, y: Any = None, *, side: SideInformation | None = None) -> float:
@@ -155,7 +155,7 @@ takes_sparse, on_dask, scales, repetition, contradictions, objective_sense
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
-        """A model that is stored takes its labels along, from the workers that hold them."""
+        """Pickle the model with its labels, fetched from the workers that hold them."""
         state = dict(super().__getstate__())
         if is_dask(state.get("labels_")):
             state["labels_"] = np.asarray(state["labels_"])
@@ -163,7 +163,7 @@ takes_sparse, on_dask, scales, repetition, contradictions, objective_sense
         return state
 
     def _lazily(self, method: str, X: Any, dtype: Any, *, by_cluster: bool = False) -> Any:
-        """What a method gives for every chunk of a Dask array; nothing is computed yet."""
+        """A method applied to every chunk of a Dask array; nothing is computed yet."""
         check_is_fitted(self)
         n_columns = self.n_clusters_ if by_cluster else None
         X = check_lazy_x(self, X, reset=False)
@@ -180,11 +180,11 @@ takes_sparse, on_dask, scales, repetition, contradictions, objective_sense
     # The parameter ``metric``: `prepare` and `check_new_x` give rows in the metric
 
     def _excludes_metric(self) -> str:
-        """Why the other parameters leave no room for a metric; empty if they do."""
+        """Why the other parameters cannot be combined with a metric; empty if they can."""
         return ""
 
     def _learn_metric(self, X: Any, side: SideInformation) -> None:
-        """Leave ``metric_`` where the parameter asks for one; it is not used if inert."""
+        """Set ``metric_`` if the parameter asks for one; it is not used if inert."""
         self._map = None
         self.__dict__.pop("metric_", None)
         if self.metric is not None:
@@ -218,7 +218,7 @@ takes_sparse, on_dask, scales, repetition, contradictions, objective_sense
         return given_labels(init, rows.n_samples, X=X)
 
     def _log_stretch(self) -> float:
-        """What log-densities in the metric lack in the columns that the user gave."""
+        """The constant between log-densities in the metric and in the user's columns."""
         return 0.0 if self._map is None else self._map.log_stretch
 
     def _publish(
@@ -232,7 +232,7 @@ takes_sparse, on_dask, scales, repetition, contradictions, objective_sense
         error: NDArray[np.float64] | None = None,
         accuracy: dict[Any, float] | None = None,
     ) -> Self:
-        """Leave the attributes that every model has. run: objective, history, n_iter.
+        """Set the attributes that every model has. run: objective, history, n_iter.
 
         labels : an array, or a column of rows on Dask.
         naming : names of clusters and clusters of classes, which decide what is kept.
@@ -299,7 +299,7 @@ def _versions() -> dict[str, str]:
 
 
 def _short(value: Any) -> Any:
-    """A parameter as it can be written down: arrays and models by their kind and size."""
+    """A parameter for the provenance: arrays and models by their kind and size."""
     if value is None or isinstance(value, (str, int, float)):
         return value
     shape = getattr(value, "shape", None)

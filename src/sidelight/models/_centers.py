@@ -205,7 +205,7 @@ def _sizes_in_block(
     return (np.bincount(counted, minlength=n_clusters).astype(np.float64),)
 
 
-# What the rows add up to
+# Sums over rows
 
 
 def group_sums(rows: Blocks, groups: RowEntries, n_groups: int) -> tuple[Floats, Floats]:

@@ -1,10 +1,10 @@
-"""Models that look at all rows at once, and beyond one machine at representatives.
+"""Models that need all rows at once, and on Dask use representatives instead.
 
 In memory such a model sees the rows. On Dask a tree of halvings condenses them where they are
 (`sidelight.graph.representatives`); the model is fitted here, to the representatives and to the
-annotated rows, and the labels of the rows are predicted where the rows are, when somebody asks for
-them. Up to 50,000 rows, or as many as ``sidelight.representatives`` says in Dask's configuration,
-the representatives are the rows, and the answer is that of memory.
+annotated rows, and the labels of the rows are predicted where the rows are, on request. Up to
+50,000 rows, or as many as ``sidelight.representatives`` says in Dask's configuration, the
+representatives are the rows, and the answer is that of memory.
 """
 
 from abc import ABC, abstractmethod
@@ -30,7 +30,7 @@ MOST_POINTS = 50_000
 
 
 class Points(NamedTuple):
-    """What a model is fitted to: rows, or their representatives with the rows that each has."""
+    """The points that a model is fitted to: rows, or representatives with their numbers of rows."""
 
     X: Any
     side: SideInformation
@@ -54,7 +54,7 @@ class _There(NamedTuple):
 class CondensingModel(SideClusterer, ABC):
     """A model whose fit asks for `_points`, and works on these. It writes `_predict_rows`."""
 
-    # What is as long as the points and not needed to predict.
+    # Attributes with an entry per point that `predict` does not need.
     _not_for_prediction: ClassVar[tuple[str, ...]] = ()
     _carries_rows = True
     _there: _There | None = None
@@ -78,7 +78,7 @@ class CondensingModel(SideClusterer, ABC):
         return self._predict_rows(check_new_x(self, X))
 
     def _points(self, X: Any, side: SideInformation, seed: int) -> Points:
-        """What to fit: the rows, or what they are condensed to."""
+        """The points to fit: the rows, or their representatives."""
         self._there, self._point_labels = None, None
         if not isinstance(X, Blocks):
             return Points(X, side)
@@ -102,7 +102,7 @@ class CondensingModel(SideClusterer, ABC):
         self._there = self._there._replace(rows=rows)
 
     def _known_labels(self) -> Ints:
-        """The clusters of what the model was fitted to."""
+        """The clusters of the points that the model was fitted to."""
         labels: Ints = self.labels_ if self._point_labels is None else self._point_labels
         return labels
 

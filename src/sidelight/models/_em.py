@@ -65,10 +65,10 @@ def ascend(
 ) -> Ascent[Parameters, Step]:
     """Alternate both steps until an iteration gains less than ``least_gain``.
 
-    It ends with an E-step, so that memberships belong to the parameters. Where parameters have so
-    few digits that the last step loses a little, that step is taken back. ``renew`` changes what is
-    maximised where nothing more is gained, and that goes on until it brings nothing new: bounds
-    before and after cannot be compared, so ``history`` is that of the last time.
+    It ends with an E-step, so that memberships belong to the parameters. If parameters have so few
+    digits that the last step loses a little, that step is undone. ``renew`` changes the objective
+    when nothing more is gained, and the loop continues until that has no effect; bounds before and
+    after cannot be compared, so ``history`` begins at the last change.
     """
     history: list[float] = []
     n_iter, before = 0, theta
@@ -92,7 +92,7 @@ def ascend(
 
 
 def loses_by_rounding(bound: float, history: list[float], least_gain: float) -> bool:
-    """Whether the bound fell by more than its own last digits, but by less than anyone counts."""
+    """Whether the bound fell by more than its own rounding, but by a negligible amount."""
     if not history:
         return False
     fall = history[-1] - bound
@@ -100,7 +100,7 @@ def loses_by_rounding(bound: float, history: list[float], least_gain: float) -> 
 
 
 def without_rounding(bound: float, history: list[float]) -> float:
-    """Rounding may lower the bound by its last digits where the mathematics says that it stays.
+    """Rounding may lower the bound by its last digits where it should stay the same.
 
     A bound near zero is a difference of larger numbers, so that its digits count from 1.
     """
@@ -126,7 +126,7 @@ def expect(
     soften: Soften = soft,
     held: RowEntries | None = None,
 ) -> Expected:
-    """The E-step: memberships of all rows that are not apart, and what they add up to.
+    """The E-step: memberships of all rows that are not apart, and their sums.
 
     labels: a column, OUT. Scores are log densities and ``log_weights`` (T). held: components in
     which rows are held, or that are forbidden to them (see `hold`).

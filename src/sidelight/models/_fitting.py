@@ -1,5 +1,5 @@
-"""What the fits of all models share: starts and the best of them, callbacks, ``init``, warnings,
-and the way of starts to the workers of a cluster.
+"""Shared by the fits of all models: starts and the best of them, callbacks, ``init``, warnings, and
+starts on the workers of a cluster.
 """
 
 import sys
@@ -23,7 +23,7 @@ from sidelight.exceptions import DataError
 
 T = TypeVar("T")
 
-_NO_ROWS = as_blocks(np.empty((0, 0)))  # in the place of the data while a problem travels
+_NO_ROWS = as_blocks(np.empty((0, 0)))  # stands for the data while a problem is sent
 
 
 # Callbacks
@@ -72,7 +72,7 @@ def never() -> bool:
 
 
 STARTS = [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")]  # of n_init
-# Up to here "auto" searches as long as on small data; above it a start costs more than it brings.
+# Up to this size "auto" makes the full search; above it a further start is not worth its time.
 FULL_SEARCH_UP_TO = 10_000
 
 
@@ -135,8 +135,8 @@ def best_of_starts(
     return best
 
 
-# Up to here a default does all that it can: of the tables of docs/results only pendigits has more
-# rows. Above, a budget may be smaller, if no quality is lost by it.
+# Up to this size defaults use their full budget: of the tables of docs/results only pendigits has
+# more rows. Above it a budget may be smaller if that loses no quality.
 SMALL_UP_TO = 6_000
 
 
@@ -202,9 +202,9 @@ def given_labels(
     """``init`` as a cluster number of each row: from an array, or from a fitted model.
 
     −1 means the same in every model: ``init`` does not say where the row belongs, and the model
-    puts it where it puts a row that it knows nothing about. Of a fitted model these are
-    ``labels_`` if they are as many as the rows, else what it predicts for ``X``. ``limit`` is the
-    parameter that limits the numbers to ``n_clusters``; None: there is no limit.
+    treats it like a row without information. Of a fitted model these are ``labels_`` if they are as
+    many as the rows, else what it predicts for ``X``. ``limit`` is the parameter that limits the
+    numbers to ``n_clusters``; None: there is no limit.
     """
     if is_model(init):
         check_is_fitted(init)
@@ -245,7 +245,7 @@ def _is_library(frame: FrameType) -> bool:
 
 
 def warn_not_converged(run: Any, max_iter: int, advice: str) -> None:
-    """Say so if ``max_iter`` ended a run (``converged``, ``n_iter``)."""
+    """Warn if ``max_iter`` ended a run (``converged``, ``n_iter``)."""
     if not run.converged and run.n_iter == max_iter:
         warn(f"the best start had not converged after max_iter={max_iter} iterations; {advice}.")
 
@@ -253,7 +253,7 @@ def warn_not_converged(run: Any, max_iter: int, advice: str) -> None:
 def warn_fewer_clusters(
     n_found: int, n_asked: int, because: str = "too many rows are alike"
 ) -> None:
-    """Say so if fewer clusters were found than asked for."""
+    """Warn if fewer clusters were found than asked for."""
     if n_found < n_asked:
         warn(f"found {counted(n_found, 'cluster')} where {n_asked} were asked for: {because}.")
 
@@ -264,12 +264,12 @@ def warn_fewer_clusters(
 class Elsewhere:
     """Jobs of one problem on the workers of a cluster; made by `elsewhere`.
 
-    The data, and what all jobs have in common, travel to every worker once, however often it runs.
+    The data and the common arguments of all jobs are sent to every worker once.
     """
 
     def __init__(self, client: Any, problem: Any, common: Any) -> None:
         self._client, self._cluster = client, Cluster(client)
-        # One after the other: a `Deadline` must not wait on its way for the data.
+        # Sent separately: a `Deadline` must not be delayed by the data.
         X = self._cluster.send(problem.rows.data)
         self._sent = (X, self._cluster.send((problem._replace(rows=_NO_ROWS), common)))
 
@@ -284,13 +284,13 @@ class Elsewhere:
             done: list[T] = self._cluster.call(run_all)
         except BaseException:
             if self._client.status == "running":
-                self._client.cancel(list(self._sent))  # ends the jobs that are left, and who waits
+                self._client.cancel(list(self._sent))  # ends the remaining jobs and the wait
             raise
         return done
 
 
 def elsewhere(problem: Any, common: Any, n_jobs: int) -> Elsewhere | None:
-    """A place for the jobs of a problem, if there is a cluster; None to do them here.
+    """Where to run the jobs of a problem: a cluster if there is one; None to run them here.
 
     problem : a named tuple with ``rows``, or None for work that does not travel. Rows that are on
     Dask themselves stay where they are: their jobs follow one another, each with the whole cluster.
@@ -311,7 +311,7 @@ def _alone(work: Callable[..., T], X: Any, sent: tuple[Any, Any], job: Any) -> T
 
 
 class Deadline(float):
-    """A moment of `time.monotonic`, which differs between machines: what travels is the time left.
+    """A moment of `time.monotonic`, which differs between machines, so the time left is sent.
 
     Examples
     --------

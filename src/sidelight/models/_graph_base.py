@@ -1,8 +1,8 @@
 """The base of graph models: rows and their neighbour graph, given similarities, and new rows.
 
-A graph model scales the rows, joins neighbours in a graph, and finds clusters there. `RowGraph` is
-what it knows then, as plain data: the graph for the fit, and the rest to put new rows beside the
-fitted ones. `GraphModel` reads the parameters that all of them have.
+A graph model scales the rows, joins neighbours in a graph, and finds clusters there. `RowGraph`
+holds the result as plain data: the graph for the fit, and what is needed to compare new rows with
+the fitted ones. `GraphModel` reads the parameters that all of them have.
 """
 
 import math
@@ -36,9 +36,9 @@ from sidelight.side import SideInformation
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_PORTION = 1_000_000  # edges between two moments at which an interrupt is heard
+_PORTION = 1_000_000  # edges between two checks for an interrupt
 
-# What can be judged without data of the parameters that all graph models have.
+# Constraints on the parameters of all graph models that need no data.
 GRAPH_PARAMETERS: dict[str, list[Any]] = {
     "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
     "affinity": [StrOptions({"gaussian", "local", "cosine", "precomputed"})],
@@ -79,8 +79,8 @@ class GraphModel(CondensingModel):
     def predict(self, X: Any) -> Any:
         """The cluster of each row of X, judged by its neighbours.
 
-        A row that stands in the fitted data is where its twin is. A row that is like no other goes
-        to the cluster of the nearest one.
+        A row that is equal to a fitted row gets its cluster. A row without similar rows gets the
+        cluster of the nearest one.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class GraphModel(CondensingModel):
             self._map = self._map.after(scaled.shift, scaled.scale)
 
     def _attraction(self, row: Ints, cluster: Ints, shared: Floats) -> Floats:
-        """How much each cluster attracts a row with whose rows it shares so much similarity."""
+        """The attraction of each cluster, given the similarity of its rows to a new row."""
         return shared
 
     def _largest(self) -> int:
@@ -135,7 +135,7 @@ class GraphModel(CondensingModel):
         return int(np.bincount(self._known_labels()).argmax())
 
     def _points(self, X: Any, side: SideInformation, seed: int) -> Points:
-        """What to fit; on Dask rows are condensed as they are scaled."""
+        """The points to fit; on Dask rows are scaled before they are condensed."""
         self._scaled = None
         if not isinstance(X, Blocks):
             return super()._points(X, side, seed)
@@ -200,7 +200,7 @@ class Near(NamedTuple):
 
 
 class RowGraph(NamedTuple):
-    """Rows, their neighbour graph, and what it takes to put new rows beside them."""
+    """Rows, their neighbour graph, and what is needed to compare new rows with them."""
 
     graph: Any  # a csr_array; None when it is kept elsewhere
     X: Any = None  # the rows, scaled; None for given similarities
@@ -321,7 +321,7 @@ class RowGraph(NamedTuple):
 
 
 class Scaling(NamedTuple):
-    """What is taken from each column, and by what the rest is divided."""
+    """The offset and the divisor of each column."""
 
     shift: Floats
     scale: Floats

@@ -1,4 +1,4 @@
-"""Statements that hold: whether K clusters can keep them, and a placement that does."""
+"""Statements that must hold: whether K clusters can keep them, and a placement that does."""
 
 from typing import NamedTuple, NoReturn
 
@@ -74,7 +74,7 @@ def held_rows(side: SideInformation) -> RowEntries:
 
 
 class Apart(NamedTuple):
-    """Groups that may not share a cluster, and a known way to keep them apart, -1 if none is."""
+    """Groups that may not share a cluster, and a known way to keep them apart, -1 for none."""
 
     span: Ints
     near: Ints
@@ -99,7 +99,7 @@ class Apart(NamedTuple):
     def improved(self, cost: Floats, labels: Ints) -> tuple[int, Ints]:
         """Groups to cheaper clusters, alone or along chains, while that gains: (moves, labels).
 
-        A fall within the rounding of the cost would let groups wander for ever.
+        Decreases within the rounding of the cost would make groups move for ever.
         """
         labels, (n_groups, n_clusters) = labels.copy(), cost.shape
         taken = np.zeros(cost.shape, dtype=np.int32)
@@ -110,7 +110,7 @@ class Apart(NamedTuple):
         lowest = cost.min(axis=1)
         n_moved, n_all = -1, 0
         while n_moved:
-            # Others are where they cost least, and have nothing to look for.
+            # The others are where they cost least already.
             groups = np.flatnonzero(cost[np.arange(n_groups), labels] > lowest)
             count_work("relocation tests", len(groups) * n_clusters)
             _, n_moved = improve_colours(

@@ -3,8 +3,9 @@
 Minimises  J = sum_i w_i (|x_i - m_k(i)|² + sum of weight × price of the entries of row i)
                + what the `Penalty` adds
 
-A model that is k-means and something more is a `Penalty`: which rows pay, what, and how. Without
-one it is k-means. The loop never sees the rows, only `blocks`; what it keeps per row are columns.
+A model that extends k-means is a `Penalty`: which rows have an additional cost, and how much.
+Without one it is k-means. The loop never sees the rows, only `blocks`; what it keeps per row are
+columns.
 """
 
 import hashlib
@@ -82,7 +83,7 @@ class Theta(NamedTuple):
 
 
 class State(NamedTuple):
-    """What is kept per row: its label, and a bound that tells when to look again (see kernels)."""
+    """Data per row: its label, and a bound that shows when to check it again (see kernels)."""
 
     labels: Any
     slack: Any
@@ -94,7 +95,7 @@ class State(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """What a partition adds up to.
+    """The sums of a partition.
 
     amount: the data part of J, NaN where a repair left it unknown; n_changed: labels that are new;
     sums (K, d) and counts (K) of the rows; side: tables of the penalty, which add up too.
@@ -114,11 +115,11 @@ class Tally(NamedTuple):
 
 
 class Penalty:
-    """What rows pay beside their squared distance. This one: nothing, which is k-means.
+    """The cost of rows besides their squared distance. Here zero, which is k-means.
 
-    A model overrides what it needs. With prices that stay as they are, ``entries``, `prices` and
-    their number are all. Rows in ``held`` are moved by `sweep` alone, not by passes over the data;
-    rows in ``anchored`` never start an empty cluster again.
+    A model overrides what it needs. With constant prices, ``entries``, `prices` and their number
+    are enough. Rows in ``held`` are moved by `sweep` alone, not by passes over the data; rows in
+    ``anchored`` never start an empty cluster again.
     """
 
     entries: Entries = Entries.none()
@@ -143,19 +144,19 @@ class Penalty:
         return Theta(centers)
 
     def prices(self, theta: Theta) -> Floats:
-        """What entry e costs in cluster k, (n_prices, K)."""
+        """The cost of entry e in cluster k, (n_prices, K)."""
         return np.zeros((0, len(theta.centers)))
 
     def squared_steps(self, before: Theta, after: Theta) -> Floats | None:
         """How far the prices of any row moved, cluster by cluster: a price is a squared distance.
 
-        For a row with statements a cluster is then as far off as its centre and its price together.
-        None: prices never move.
+        For a row with statements the distance to a cluster includes the price. None: prices never
+        move.
         """
         return None
 
     def tables(self, mass: Floats) -> tuple[Floats, ...]:
-        """What the update needs, from the weight of each entry in each cluster, (n_prices, K)."""
+        """The tables for the update, from the weight of entries in each cluster, (n_prices, K)."""
         return (mass,)
 
     def update(self, tally: Tally, theta: Theta) -> Theta:
@@ -163,16 +164,16 @@ class Penalty:
         return theta._replace(centers=means(tally, theta))
 
     def cost(self, tally: Tally, theta: Theta, labels: Any) -> float:
-        """What all rows pay: the other part of J."""
+        """The cost of all rows by the penalty: the other part of J."""
         return float((tally.side[0] * self.prices(theta)).sum())
 
     def exact_cost(self, mass: Floats, theta: Theta, labels: Any) -> float:
-        """`cost` from the weight of each entry in each cluster, counted from nothing."""
+        """`cost` from the weight of each entry in each cluster, counted from scratch."""
         nothing = Tally(0.0, 0, theta.centers, np.zeros(len(theta.centers)), self.tables(mass))
         return self.cost(nothing, theta, labels)
 
     def alone(self, problem: "Problem", theta: Theta, row: int, k: int) -> float:
-        """What a row pays in cluster k if that is its own: k is not started there for nothing."""
+        """The cost of a row in a cluster of its own, when an empty cluster k is started there."""
         mine = self.entries.within(row, row + 1)
         weight = 1.0 if problem.weight is None else float(problem.weight[[row]][0])
         return weight * float(mine.weight @ self.prices(theta)[mine.entry, k])
@@ -192,7 +193,7 @@ class Penalty:
     def finish(
         self, problem: "Problem", theta: Theta, tally: Tally, state: State, cost: Any
     ) -> tuple[int, Tally]:
-        """Move what else may be moved where nothing else changes; as `sweep`. cost: of each row."""
+        """Make further moves when nothing else changes; as `sweep`. cost: of each row."""
         return 0, tally
 
 
@@ -205,7 +206,7 @@ class Problem(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What one start led to; labels and theta agree: theta assigns the rows to labels."""
+    """Result of one start; labels and theta agree: theta assigns the rows to labels."""
 
     labels: Any
     theta: Theta
@@ -224,8 +225,8 @@ def iterate(
 ) -> Run:
     """Assign and update until nothing changes; only costs above ``smallest`` restart a cluster.
 
-    Most rows are not looked at in most iterations, and J is carried on by its changes. Before the
-    run ends every row is looked at once more, so that labels, centres and J hold without any of it.
+    In most iterations most rows are skipped, and J is updated by its changes. Before the run ends
+    every row is checked once more, so that labels, centres and J do not depend on that.
     """
     state = State.new(problem.rows)
     tally = problem.penalty.begin(problem, theta, assign(problem, theta, state), state)
@@ -244,7 +245,7 @@ def iterate(
             tally = tally._replace(side=problem.penalty.tables(mass))
         previous, theta = theta, problem.penalty.update(tally, theta)
         tally = _assign_again(problem, previous, theta, state, tally)
-        # Rounding may lift J by its last digit where the mathematics says that it stays.
+        # Rounding may raise J by its last digit where it should stay the same.
         history.append(min(objective(problem, theta, tally, state), history[-1]))
         stop = each_iteration()
         if tally.n_changed + n_moved == 0 and problem.penalty.sweeps_at_centers:
@@ -300,7 +301,7 @@ def wander(
 
 
 def _digest(block: Block, _: None, labels: NDArray[np.int32]) -> tuple[list[bytes]]:
-    """What tells the labels of a block from others."""
+    """A hash of the labels of a block."""
     return ([hashlib.blake2b(labels.tobytes(), digest_size=16).digest()],)
 
 
@@ -342,7 +343,7 @@ def assign(
     tally: Tally | None = None,
     cost: Any = None,
 ) -> Tally:
-    """The first half-step: every row to its cheapest cluster, and what the clusters add up to.
+    """The first half-step: every row to its cheapest cluster, and the sums of the clusters.
 
     tally: of the labels before; None where no row has one yet. cost: OUT, of each row.
     """
@@ -353,9 +354,9 @@ def assign(
 def _assign_again(
     problem: Problem, previous: Theta, theta: Theta, state: State, tally: Tally
 ) -> Tally:
-    """The same after a step of the parameters, looking only at rows that it may have moved.
+    """The same after a step of the parameters, only for rows that may have moved.
 
-    All rows where J is not known before the step: it could not be carried on.
+    For all rows if J is not known before the step, because it could not be updated.
     """
     if np.isnan(tally.amount):
         return assign(problem, theta, state, tally)
@@ -369,7 +370,7 @@ def _assign_again(
 
 
 def _steps(before: Theta, after: Theta) -> Floats:
-    """How far each centre went."""
+    """How far each centre moved."""
     steps: Floats = np.linalg.norm(after.centers - before.centers, axis=1)
     return steps
 
@@ -451,7 +452,7 @@ def nothing(weights: Floats) -> float:
     return 1e-12 * float(weights.sum())
 
 
-# What the half-steps cannot do
+# Steps beyond the two half-steps
 
 
 def _rest(penalty: Penalty, n_moved: int) -> int:
@@ -489,7 +490,7 @@ def _fill_empty(
 
 
 def count(problem: Problem, labels: Any, n_clusters: int) -> Tally:
-    """What a partition adds up to, from nothing; rows of label -1 are left out."""
+    """The sums of a partition, from scratch; rows of label -1 are left out."""
     sums, counts = sums_by_label(problem.rows, labels, n_clusters, problem.weight)
     tables = problem.penalty.tables(masses(problem, labels, n_clusters))
     return Tally(np.nan, 0, sums, counts, tables)

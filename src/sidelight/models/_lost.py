@@ -1,4 +1,4 @@
-"""Classes that people named and that no cluster carries: which, why, and what to do."""
+"""Labelled classes without a cluster: which, why, and what to do."""
 
 from typing import Any, NamedTuple
 

@@ -109,7 +109,7 @@ def clusters_for(
 
 
 def first_rows(labels: Any, n_clusters: int, n_present: int) -> NDArray[np.int64]:
-    """The first row of each cluster; usually the first few thousand rows tell them all."""
+    """The first row of each cluster; usually all are among the first few thousand rows."""
     if not isinstance(labels, np.ndarray):
         of_column: NDArray[np.int64] = labels.first_rows(n_clusters, n_present)
         return of_column

@@ -1,7 +1,7 @@
 """A population of solutions that breeds: starts, parents, matched crossover, mutation, survivors.
 
 The hybrid genetic search of HG-means (D. Gribel and T. Vidal, Pattern Recognition 88, 2019) without
-its local search: a model says how a member is started and how a child grows up.
+its local search: a model defines how a member is started and how a child is improved.
 """
 
 import time
@@ -33,7 +33,7 @@ class Member(Protocol):
 
     @property
     def genes(self) -> Any:
-        """What a child gets of its parent; small, since it travels."""
+        """The part that a child inherits; small, since it is sent to workers."""
 
 
 M = TypeVar("M", bound=Member)
@@ -75,7 +75,7 @@ def evolve(
 ) -> Evolved[M]:
     """Starts, then generations; every draw is made before its generation starts.
 
-    So the answer does not depend on who finishes first. Members are ``start(problem, common,
+    So the answer does not depend on which job finishes first. Members are ``start(problem, common,
     *start)`` and ``breed(problem, common, one, two, known, rng)``, of the genes of two parents and
     the `signatures` of all solutions that there are. ``each_generation`` says whether to stop.
     """
@@ -101,7 +101,7 @@ def evolve(
 
 
 def _idle(history: list[float], patience: int | None) -> bool:
-    """Whether the last generations brought nothing but rounding."""
+    """Whether the last generations gained nothing but rounding."""
     if patience is None or len(history) <= patience:
         return False
     return history[-1] - history[-1 - patience] <= 1e-12 * abs(history[-1])
@@ -168,7 +168,7 @@ def _mix(block: Block, how: tuple[float, float], mass: Floats) -> tuple[int]:
 
 
 def signatures(solutions: Sequence[Member]) -> Floats:
-    """What clones have in common: the objective and the sizes, in ascending order (P, 1 + K)."""
+    """The signature of clones: the objective and the sizes, in ascending order (P, 1 + K)."""
     return np.array([np.append(s.objective, np.sort(s.counts)) for s in solutions])
 
 
@@ -239,7 +239,7 @@ class _Members(Generic[M]):
             with threads(1):
                 return _member(self._problem, self._how, job)
 
-        # The limit on BLAS is set once around all threads: each would put back the other's.
+        # The limit on BLAS is set once around all threads; otherwise each would reset the other's.
         with one_blas_thread():
             run = Parallel(n_jobs=self._n_jobs, prefer="threads")
             return list(run(delayed(alone)(job) for job in jobs))

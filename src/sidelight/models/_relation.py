@@ -1,6 +1,6 @@
-"""What statements say about pairs of rows, as a product of thin sparse matrices: R = P G P'.
+"""Statements about pairs of rows, as a product of thin sparse matrices: R = P G P'.
 
-A column of P is a group of rows that belong together, a class, or a single row; G has what holds
+A column of P is a group of rows that belong together, a class, or a single row; G has the relations
 between columns. 100,000 labels in 10 classes entail 4.5e9 pairs, and P has 100,000 entries and G
 100. Graph models and factorisations read R where they need it: on edges and on a few ties.
 """
@@ -61,9 +61,8 @@ def relation_of(side: SideInformation) -> Relation:
 
     A statement that is repeated counts once, with its largest weight; of several statements about
     two columns their mean counts. A pair that is entailed weighs the geometric mean of its rows'
-    amounts. Where statements contradict each other nothing is entailed: rows tied to a
-    contradiction keep what was said about them, and no more, so that one wrong must-link does not
-    make two classes one.
+    amounts. Contradictory statements entail nothing: rows tied to a contradiction keep only the
+    statements about themselves, so that one wrong must-link does not join two classes.
     """
     said, closure = side.once, side.closure()
     columns = _Columns.of(side, said, closure)
@@ -95,7 +94,7 @@ class _Columns(NamedTuple):
         doubted[np.flatnonzero(closure.apart_graph().diagonal())] = True
         annotated = np.zeros(n, dtype=bool)
         annotated[side.annotated_rows] = True
-        # Rows of a doubted group stand alone; keys of groups come first.
+        # Rows of a doubtful group stand alone; keys of groups come first.
         key = np.where(doubted[group], closure.n_groups + np.arange(n), group)
         keys, column = np.unique(key[annotated], return_inverse=True)
         of_row = np.full(n, -1, dtype=np.int64)
@@ -109,7 +108,7 @@ class _Columns(NamedTuple):
         of_class[np.flatnonzero(apart)] = len(keys) + np.arange(int(apart.sum()))
         size = np.bincount(column, minlength=len(keys))
         is_group = np.concatenate([size > 1, np.ones(int(apart.sum()), dtype=bool)])
-        # Labels of doubted rows belong to the column of their class as well.
+        # Labels of doubtful rows belong to the column of their class as well.
         extra = said.take(said.kind == LABEL)
         extra_column = of_class[classes.find(extra.vocabulary, extra.class_code)]
         extra, extra_column = (
@@ -201,7 +200,7 @@ def _ties(columns: _Columns, said: Statements, n_samples: int) -> sparse.csr_arr
 
 
 def row_amounts(said: Statements, n_samples: int) -> Floats:
-    """What each row counts in its group: the root of the mean weight of what puts it there.
+    """The amount of each row in its group: the root of the mean weight of its statements.
 
     A pair then counts the geometric mean of its rows' weights.
     """

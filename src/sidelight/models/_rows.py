@@ -1,4 +1,4 @@
-"""Models whose answer for a row follows from that row alone: arrays and Dask arrays, one way."""
+"""Models that predict each row on its own: the same code for arrays and Dask arrays."""
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar

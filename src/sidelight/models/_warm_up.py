@@ -1,4 +1,4 @@
-"""Compile what a model needs, before the first fit."""
+"""Compile the kernels of a model before the first fit."""
 
 import warnings
 from typing import Any

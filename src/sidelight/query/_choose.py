@@ -21,7 +21,7 @@ class Pairs(NamedTuple):
 
     first: Ints
     second: Ints
-    value: Floats  # pairs of rows that are expected to be judged right thereby
+    value: Floats  # pairs of rows that are expected to become right by the answer
     p: Floats  # probability that the two belong together
 
     def take(self, which: Ints) -> "Pairs":
@@ -29,7 +29,7 @@ class Pairs(NamedTuple):
 
 
 def speakers(committee: Committee, rows: Ints) -> Ints:
-    """The row that speaks for each item: the one asked about most so far, else the medoid.
+    """The row that represents each item: the one asked about most so far, else the medoid.
 
     ``rows``: every row of every answer, repeated as often as it was asked about.
     """
@@ -51,7 +51,7 @@ def pair_keys(i: Ints, j: Ints, n_rows: int) -> Ints:
 def rank_pairs(
     committee: Committee, rows: Ints, speaker: Ints, asked: Ints, accuracy: float
 ) -> Pairs:
-    """Pairs of items on which chains differ and whose speakers were not asked about, by value."""
+    """Pairs of items on which chains differ and whose rows were not asked about, by value."""
     items, n_rows = committee.items, committee.structure.n_rows
     _, error = committee.spread
     real = np.flatnonzero(~items.is_anchor)
@@ -110,7 +110,7 @@ def label_values(committee: Committee, items: Ints, accuracy: float) -> Floats:
 def label_to_ask(
     committee: Committee, shown: Ints, labelled: Ints, speaker: Ints, accuracy: float
 ) -> tuple[int, int, float, str] | None:
-    """The item to be named, the row that speaks for it, its value and the reason in words.
+    """The item to be named, the row that represents it, its value and the reason in words.
 
     First a heavy cluster without a label, then the label of largest value, then
     the row that is misjudged most. None when every row has a label.

@@ -1,4 +1,4 @@
-"""The committee: chains over partitions of items, and what an answer does to them.
+"""The committee: chains over partitions of items, and the effect of an answer on them.
 
 The state after step t is a pure function of the structure, the facts in their order and the seed:
 the random numbers of step t come from (seed, t). All constants are those of the measured method.
@@ -30,7 +30,7 @@ FIRST_DOUBT, MOST_DOUBT = 0.05, 0.5
 
 
 class Facts(NamedTuple):
-    """What was said, as columns: a pair of rows, or a row and a class (then j is −1)."""
+    """Answers as columns: a pair of rows, or a row and a class (then j is −1)."""
 
     i: Ints
     j: Ints
@@ -86,7 +86,7 @@ class Edges(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Committee:
-    """Everything that is known after a number of steps; `told` gives the next one."""
+    """The state after a number of steps; `told` gives the next one."""
 
     structure: Structure
     graphs: tuple[sparse.csr_array, ...]  # of leaves: raw, and in the learned metric
@@ -227,7 +227,7 @@ def _first_items(
 def weigh_items(
     structure: Structure, graphs: tuple[sparse.csr_array, ...], items: Items, changed: Ints
 ) -> Items:
-    """A and D anew, for the items that changed only; D of the others is the same after a split."""
+    """Recompute A and D for the items that changed; D of the others is the same after a split."""
     n = len(items.node)
     A, D = items.A.copy(), items.D.copy()
     rows = np.empty((len(changed), n))
@@ -378,7 +378,7 @@ def split_item(committee: Committee, s: int) -> Committee:
 
 
 def _enter(committee: Committee, facts: Facts, vocabulary: tuple[int, ...]) -> Committee:
-    """Append facts; new classes get an anchor; rows that must part are parted."""
+    """Append facts; new classes get an anchor; rows of one item that differ are separated."""
     for c in range(len(committee.vocabulary), len(vocabulary)):
         named = facts.i[(facts.class_ == c) & (facts.sign > 0)]
         committee = _add_anchor(committee, c, vocabulary[c], named)
@@ -492,7 +492,7 @@ def strength(accuracy: Any) -> Any:
 
 
 def couplings(committee: Committee) -> NDArray[np.float64]:
-    """C: what the facts say about every pair of items."""
+    """C: the evidence of the facts about every pair of items."""
     facts, n = committee.facts, len(committee.items.node)
     C = np.zeros((n, n))
     c = strength(committee.accuracy[facts.annotator])
@@ -558,7 +558,7 @@ def advance(
 
 
 def right_chances(committee: Committee) -> Floats:
-    """Probability that each fact is right, by what the chains make of the others.
+    """Probability that each fact is right, judged by the chains without it.
 
     The power 1/2 tempers a committee that is too sure of itself; without it accuracies ran away.
     """

@@ -1,4 +1,4 @@
-"""What is shown: one partition of the items from the chains."""
+"""The partition that is shown, from the chains."""
 
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ _ROUNDS = 10
 _HEIGHTS = (0.5, 0.6, 0.7, 0.8, 0.9)
 _MOST_CLUSTERS = 30
 # The weight in the shown partition of the chains from before the first answer. Below a half, so
-# that chains that agree outvote them. It keeps a few answers from tearing apart what the data
+# that chains that agree outvote them. It keeps a few answers from breaking up what the data
 # suggest: yeast fell from .22 to .07 at 25 answers without it, and six other tables gained .001 in
 # the mean.
 _FIRST_SAY = 0.4
@@ -68,13 +68,13 @@ def show(committee: Committee, first: Committee | None = None) -> Shown:
         cuts.append(show(first).clusters[_first_items(committee, first)])
     best = cuts[int(np.argmax(expected_ari(committee, cuts, first)))]
     joined, is_small = absorb(committee, P, best)
-    # Annotated items that stand apart for a reason are not pushed back into a cluster.
+    # Annotated items that answers have set apart are not moved back into a cluster.
     if is_small.any() and np.diff(expected_ari(committee, [best, joined], first))[0] < 0:
         joined = best
     clusters = np.zeros(len(committee.items.node), dtype=np.int64)
     clusters[real] = joined
     anchors = np.flatnonzero(committee.items.is_anchor)
-    if len(anchors):  # a name stands with the rows that share most with it
+    if len(anchors):  # an anchor joins the cluster that it shares most with
         member = np.equal.outer(joined, np.unique(joined)) * committee.items.mass[real][:, None]
         clusters[anchors] = np.unique(joined)[((P[np.ix_(anchors, real)] - 0.5) @ member).argmax(1)]
     undecided = np.zeros(len(clusters), dtype=bool)

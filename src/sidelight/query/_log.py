@@ -11,7 +11,7 @@ from sidelight.side import SideInformation
 
 
 class Names(NamedTuple):
-    """Classes and annotators that were mentioned, in the order of their first mention."""
+    """Classes and annotators in the answers, in the order of their first appearance."""
 
     classes: tuple[tuple[Any, Any], ...] = ()  # (vocabulary, name)
     annotators: tuple[Any, ...] = (None,)

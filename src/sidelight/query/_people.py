@@ -1,4 +1,4 @@
-"""Annotators: what they cost, and how often they are right."""
+"""Annotators: their costs, and how often they are right."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -79,7 +79,7 @@ def accuracy_interval(committee: Committee, annotator: int) -> Interval:
 
 
 def drawn_accuracy(committee: Committee, annotator: int | None, rng: np.random.Generator) -> float:
-    """An accuracy drawn from what is known of an annotator: who is little known gets a chance."""
+    """An accuracy drawn from its posterior, so that little-known annotators are asked too."""
     right, wrong = PRIOR_RIGHT, PRIOR_WRONG
     if annotator is not None and annotator < len(committee.accuracy):
         counts = accuracy_counts(committee)

@@ -1,4 +1,4 @@
-"""From a committee to questions: pairs and labels by value, audits by lot, one person at a time."""
+"""From a committee to questions: pairs and labels by value, audits at random."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ from sidelight.query._witness import Witness
 from sidelight.side import SideInformation
 
 FIRST_PAIRS = 10  # answers about pairs before the first label is asked for
-_MOST_BRANCHES = 8  # sets of answers to open questions that a batch reckons with
+_MOST_BRANCHES = 8  # sets of answers to open questions that a batch considers
 _RECKONED = 200  # best pairs whose value is computed anew for each of them
 _TRIES = 200
 _UNCHECKED = 10  # answers before audits become more frequent
@@ -32,7 +32,7 @@ _ALL_PAIRS = 2_000  # rows up to which an unasked pair is found by looking at al
 
 
 class Draft(NamedTuple):
-    """A question before it has a name."""
+    """A question before it has an id."""
 
     kind: str
     rows: tuple[int, ...]
@@ -244,7 +244,7 @@ class Picker:
         }
 
     def _branch(self, question: Question) -> None:
-        """Reckon with both answers to a question of the batch that is still open."""
+        """Consider both answers to a question of the batch that is still open."""
         if question.kind != "pair" or question.audit:
             return
         s, t = (self.committee.item_of(row) for row in question.rows)
@@ -260,7 +260,7 @@ class Picker:
         total = sum(chance for chance, _ in kept)
         self.branches = [(chance / total, weights) for chance, weights in kept]
 
-    # Questions by lot
+    # Random questions
 
     def _audit_question(self, slot: int, rng: np.random.Generator) -> Question | None:
         """A pair drawn at random: half of them together by the present result, half apart."""

@@ -156,7 +156,7 @@ class Answer:
 
 
 def question_id(seed: int, question: Question) -> str:
-    """The name of a question: only the asker that asked it finds the same."""
+    """The id of a question: only the asker that asked it computes the same one."""
     told = [seed, question.slot, question.kind, question.rows, question.annotator, question.audit]
     text = json.dumps([*told, question.probability], default=str)
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

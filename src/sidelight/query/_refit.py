@@ -26,7 +26,7 @@ ENOUGH_FREEDOM = 12.0
 
 
 def learn_graph(committee: Committee, shown: Shown) -> Committee:
-    """The second graph anew, by neighbours in the metric of the annotated rows' shown clusters.
+    """Build the second graph again, in a metric learned from the shown clusters of annotated rows.
 
     Tree, items and volumes stay. Chains on either graph compete by how well they predict answers.
     """
@@ -84,8 +84,8 @@ def _fit(model: Any, X: Any, side: SideInformation, n_clusters: int, init: Any, 
 def few_annotated(committee: Committee) -> bool:
     """Whether so few rows have answers that a model of all rows may know more than the chains.
 
-    Chains remember annotated rows, and a model may overrule them: where a third of the rows is
-    annotated, that counts for more than what a model learns about the others.
+    Chains keep the answers about annotated rows, and a model may overrule them. If a third of the
+    rows is annotated, that loses more than the model gains on the others.
     """
     used = committee.fact_weight > 0
     rows = np.concatenate([committee.facts.i[used], committee.facts.j[used]])

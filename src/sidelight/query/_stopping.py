@@ -1,4 +1,4 @@
-"""When to stop: what the next questions are worth, and how good the result is by the audit."""
+"""When to stop: the value of the next questions, and the quality of the result by the audit."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

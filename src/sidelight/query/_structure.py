@@ -1,10 +1,10 @@
-"""What is built once: the row graph, leaves, and the tree whose cuts are the items.
+"""Built once per asker: the row graph, leaves, and the tree whose cuts are the items.
 
 Rows are leaves up to 4,000 rows; above, leaves are small cells of near rows. Items are always a cut
 of the Ward tree over leaves, so an item splits by being replaced with its two children.
 
 Weights are rounded to a grid on which sums are exact. So the weight between two items does not
-depend on the order of the splits that made them: an update equals a computation from nothing, bit
+depend on the order of the splits that made them: an update equals a computation from scratch, bit
 for bit, and a replay equals the original.
 """
 

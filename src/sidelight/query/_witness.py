@@ -1,11 +1,11 @@
-"""Whether answers carry information: what the chains predicted, before they heard them.
+"""Whether answers carry information, judged by predictions of the chains made before them.
 
 An annotator says "must" with probability ``a + (c - a) p`` for a pair that the chains put together
-with probability p. Who knows something has a < c, who guesses a = c, who says the opposite a > c.
-Every answer multiplies the likelihood of each (a, c) on a grid, and nothing else is kept. There are
-two of them: by the chains before the first answer, which no annotator can have misled, and by the
-chains just before the answer, which know more. Under guesses the evidence for a < c is a
-martingale, so it exceeds x nats in at most a share exp(-x) of all runs, whenever one looks.
+with probability p. An annotator with knowledge has a < c, one who guesses a = c, one who says the
+opposite a > c. Every answer multiplies the likelihood of each (a, c) on a grid, and nothing else is
+kept. There are two of them: by the chains before the first answer, which no annotator can have
+misled, and by the chains just before the answer, which know more. Under guesses the evidence for a
+< c is a martingale, so it exceeds x nats in at most a share exp(-x) of all runs, at any time.
 """
 
 from typing import NamedTuple
@@ -22,14 +22,14 @@ _LOW, _HIGH = np.meshgrid(_RATES, _RATES, indexing="ij")
 # who guess had an estimated accuracy below .88, or less than 1 nat of evidence.
 FIRST_JUDGED = 40  # pairs; before, every annotator counts who does not say the opposite
 PROOF = 3.0  # nats of evidence that an annotator knows something
-CLUE, GOOD = 1.0, 0.88  # so much is enough if the estimated accuracy is so good
-# Where neighbours say little about the classes, many answers that agree with each other are enough.
+CLUE, GOOD = 1.0, 0.88  # less evidence is enough if the estimated accuracy is this high
+# If neighbours say little about the classes, many answers that agree with each other are enough.
 MANY, SURE, NO_CLUE = 70, 0.92, -1.0
 CONTRARY = 2.5  # nats of evidence for the opposite
 
 
 class Witness(NamedTuple):
-    """What was heard of each annotator."""
+    """The evidence about each annotator."""
 
     n: Ints  # pairs, those between two labels included
     fit: NDArray[np.float64]  # (annotators, 2, rates, rates): log-likelihood of a and c
@@ -61,7 +61,7 @@ class Witness(NamedTuple):
         return _evidence(self.fit[annotator, 0], _LOW > _HIGH)
 
     def is_credible(self, annotator: int, accuracy: float, *, is_audited: bool) -> bool:
-        """Whether answers are used. Without audits only who says the opposite is not believed."""
+        """Whether answers are used. Without audits, only opposite answers are excluded."""
         known = self.informative(annotator)
         if self.contrary(annotator) - max(known, 0.0) > CONTRARY:
             return False

@@ -219,7 +219,7 @@ def plot_clusters(
 
 
 def add_legend(ax: "Axes", *, below: float = 0.0) -> None:
-    """What the marks mean, below the picture: a place inside costs a search among all points."""
+    """The legend, below the picture: a free place inside would need a search of all points."""
     handles, texts = ax.get_legend_handles_labels()
     if not 0 < len(handles) <= _MAX_LEGEND:
         return

@@ -1,4 +1,4 @@
-"""The rows in a plane as a drawing that can be pointed at: plain SVG, and data for the script."""
+"""An interactive drawing of the rows in a plane: plain SVG, and data for the script."""
 
 import json
 from typing import Any, NamedTuple
@@ -136,7 +136,7 @@ def _short(text: str, limit: int = _NAME) -> str:
 def _data(
     result: ClusterResult, rows: NDArray[np.int64], doubtful: NDArray[np.bool_], names: list[str]
 ) -> tuple[Html, list[list[int]]]:
-    """What the script needs: names of rows, and the statements between them."""
+    """Data for the script: names of rows, and the statements between them."""
     side, said = result.side, result.side.statements
     at = np.full(len(result.labels), -1)
     at[rows] = np.arange(len(rows))

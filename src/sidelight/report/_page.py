@@ -1,7 +1,7 @@
 """One HTML page that shows a result: no request, every value escaped, one script of our own.
 
-The page is complete without the script, which only lets one point at rows. It is named by its hash
-in the policy of the page, so that nothing else can run, whatever the data says.
+The page is complete without the script, which only shows details of a row under the pointer. The
+page's policy allows it by its hash, so that nothing else can run, whatever the data contain.
 """
 
 import base64
@@ -238,10 +238,10 @@ def _quality(summary: dict[str, Any]) -> Html:
         told += f" The annotators themselves are right in about {_percent(found['ceiling'])}."
     meaning = (
         f"The model was fitted {found['n_folds']} times, each time without a part of the "
-        "statements; these then judged the clusters. So the figure says how well the clusters "
-        "fit what people know about rows that the model was told nothing about. A wrong statement "
-        "counts against them too. By chance: as often a grouping would be right that has clusters "
-        "of these sizes and knows nothing."
+        "statements, and the clusters were judged by that part. So the figure says how well the "
+        "clusters fit what people know about rows without statements in the fit. A wrong statement "
+        "counts against the clusters too. By chance: the share for clusters of the same sizes "
+        "whose rows are drawn at random."
     )
     return tag(
         "section",
@@ -252,7 +252,7 @@ def _quality(summary: dict[str, Any]) -> Html:
     )
 
 
-# What the columns of the table of clusters are called, and what they mean.
+# Names and meanings of the optional columns of the table of clusters.
 _OPTIONAL = (
     ("confidence", "confidence"),
     ("membership", "membership"),
@@ -294,7 +294,7 @@ def _clusters_section(summary: dict[str, Any], drawn: Drawn | None) -> Html:
 
 
 def _legend(clusters: list[dict[str, Any]], optional: list[tuple[str, str]]) -> Html:
-    # What a phone, or a map beside it, leaves no room for is marked: it stands on the cards.
+    # Columns without room on a phone, or beside the map, are marked; the cards have them.
     how = {key: "n extra" if key in ("membership", "stability") else "n" for key, _ in optional}
     head = [tag("th", "cluster"), tag("th", "rows", class_="n"), tag("th", "share", class_="n")]
     head += [tag("th", name, class_=how[key]) for key, name in optional]
@@ -355,7 +355,7 @@ def _moved(summary: dict[str, Any]) -> str:
 
 
 def _apart(summary: dict[str, Any], clusters: list[dict[str, Any]]) -> list[Html]:
-    """What sets the clusters apart: a card for each, and a table of all."""
+    """The differences between clusters: a card for each, and a table of all."""
     of_genes = any(cluster["markers"] for cluster in clusters)
     of_columns = bool(summary["columns"]) and summary["n_clusters"] > 1 and not of_genes
     of_texts = any(text["words"] or text["sentences"] for c in clusters for text in c["texts"])
@@ -443,7 +443,7 @@ def _heat_of_profiles(clusters: list[dict[str, Any]]) -> Html:
 
     head = tag("tr", tag("th", ""), *(tag("th", _named(cluster)) for cluster in shown))
     body = [tag("tr", tag("th", c), *(cell(cluster[c]) for cluster in of)) for c in columns]
-    title = "All of it beside each other"
+    title = "All clusters side by side"
     if len(clusters) > len(shown):
         title += f", for the {len(shown)} largest clusters"
     note = "Differences of means in standard deviations of the column."
@@ -483,7 +483,7 @@ def _statements_section(summary: dict[str, Any]) -> Html:
 
 
 def _people(people: list[dict[str, Any]]) -> list[Html]:
-    """Who said how much, and how much of it the clusters keep."""
+    """The number of statements of each annotator, and the share that the clusters keep."""
     if len(people) < 2 and people[0]["accuracy"] is None:
         return []
     with_accuracy = any(row["accuracy"] is not None for row in people)
@@ -542,7 +542,7 @@ def _conflicts_section(summary: dict[str, Any]) -> Html:
         return Html("")
     more = conflicts["n_broken"] - len(conflicts["chains"])
     items = [*conflicts["chains"], *([f"and {more:,} more"] if more else [])]
-    note = "No clustering can keep all of these. Each is the shortest chain that shows it."
+    note = "No clustering can keep all of these. Each line is the shortest chain that shows why."
     return join([tag("h2", "Where people contradict each other"), tag("p", note), _list(items)])
 
 

@@ -1,4 +1,4 @@
-"""What people said, as plain data: counts, groups, contradictions, disagreements, feasibility."""
+"""Statements as plain data: counts, groups, contradictions, disagreements, feasibility."""
 
 from typing import Any
 
@@ -95,7 +95,7 @@ def disagreements(side: SideInformation, *, limit: int = 20) -> list[dict[str, A
     side : SideInformation
         The statements.
     limit : int
-        How many pairs of annotators to tell, those with the most differences first.
+        How many pairs of annotators to list, those with the most differences first.
 
     Returns
     -------

@@ -151,7 +151,7 @@ def _before(result: ClusterResult, labels: Any) -> dict[str, Any] | None:
 
 
 def suspect_rows(result: ClusterResult) -> NDArray[Any]:
-    """The rows that a suspect statement names: one that the answer breaks, or is probably wrong.
+    """The rows of suspect statements: those that the answer breaks or that are probably wrong.
 
     Parameters
     ----------

@@ -3,7 +3,7 @@
 Two steps. A temperature flattens the probabilities of the clusters; all statements count for it.
 Where labels were held back, a line through the log-odds then turns the probability of a row's own
 cluster into the probability that the *name* of the cluster is right: a mixture that puts two
-classes into one cluster is sure of the cluster at any temperature.
+classes into one cluster is certain of the cluster at any temperature.
 """
 
 from typing import Any, NamedTuple
@@ -129,7 +129,7 @@ def fit_temperature(judged: list[Judged]) -> Calibration | None:
     def loss(log_temperature: float) -> float:
         return sum(_loss(fold, float(np.exp(log_temperature))) for fold in judged) / total
 
-    # From a twentieth to a thousand: posteriors of many columns are surer than that by far.
+    # From a twentieth to a thousand: posteriors of many columns are far too certain.
     found = minimize_scalar(loss, bounds=(-3.0, 7.0), method="bounded", options={"xatol": 1e-4})
     flattened = Calibration(float(np.exp(found.x)), total, float(found.fun), loss(0.0))
     return flattened._replace(line=_fit_line(judged, flattened))

@@ -1,4 +1,4 @@
-"""Who takes part in a comparison: our models by their tags, clusterers and classifiers."""
+"""The candidates of a comparison: our models by their tags, clusterers and classifiers."""
 
 from collections.abc import Iterable, Sequence
 from itertools import product
@@ -17,7 +17,7 @@ Ints = NDArray[np.int64]
 
 # Numbers of clusters that are tried by default.
 GRID = (2, 3, 4, 5, 6, 8, 10, 12, 15, 20)
-# Fewer of either kind do not tell how many clusters there are: they decide no K.
+# With fewer of either kind, statements do not decide the number of clusters.
 FEWEST_PAIRS = 10
 # A class with fewer labels would be missing in some fold of a classifier.
 FEWEST_LABELS = 5
@@ -136,7 +136,7 @@ def unsupervised(numbers: Iterable[int], seed: int) -> list[Candidate]:
 
 
 def classifiers(side: SideInformation, numbers: Sequence[int], seed: int) -> list[Candidate]:
-    """Classifiers, where every class has labels enough: then they may well do better."""
+    """Classifiers, if every class has enough labels: then they may well be better."""
     labels = side.leading_labels
     counts = np.bincount(labels[labels >= 0])
     counts = counts[counts > 0]

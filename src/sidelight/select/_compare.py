@@ -252,7 +252,7 @@ def compare(
 
 
 class Judged(NamedTuple):
-    """What the fit of a fold does to statements about rows of the fold.
+    """The fit of a fold, judged by the statements about rows of the fold.
 
     ``inside`` judges those about no other rows, for the estimate; ``pairs`` has those across its
     border too, half each, for the choice. ``labels`` are the clusters of some rows.
@@ -264,7 +264,7 @@ class Judged(NamedTuple):
 
 
 class Entry:
-    """A candidate and what became of it."""
+    """A candidate and its results."""
 
     def __init__(self, candidate: Candidate, order: int) -> None:
         self.candidate, self.order = candidate, order
@@ -389,7 +389,7 @@ class _Run:
             yield from Parallel(n_jobs=self.n_jobs, return_as="generator_unordered")(calls)
 
     def _masks(self, fold: int, entry: Entry) -> Masks:
-        """What a fit may see and what judges it; who uses statements never sees both."""
+        """The statements for a fit and those that judge it; no fit with statements sees both."""
         kept, held = self.masks[fold]
         return (kept & ~held, held) if takes_statements(entry.candidate.estimator) else (kept, held)
 
@@ -427,12 +427,12 @@ def _work(
         found = []
         for kept, held in masks:
             partition = fitted
-            if len(masks) > 1:  # names of clusters are not to know the fold
+            if len(masks) > 1:  # the names of clusters must not depend on the fold
                 partition = Partition.of_labels(fitted.labels, side.where(kept))
             inside = judge(partition, side, held, weight=weight)
             pairs = _pairs(side, fitted.labels, kept, held, weight)
             found.append(Judged(inside, pairs, fitted.labels[sample]))
-    except Exception as error:  # any estimator may be named: the others go on
+    except Exception as error:  # any estimator may be given; if it fails, the others go on
         return number, f"{type(error).__name__}: {error}".splitlines()[0][:200]
     labels = fitted.labels
     return number, (found, time.process_time() - start, len(np.unique(labels[labels >= 0])))

@@ -139,7 +139,7 @@ def _units(graph: sparse.csr_array, group: Ints, n_splits: int, rng: np.random.G
     """For each row its unit: rows of one group that go to one fold, at most a fold's share."""
     n_rows = len(group)
     most = -(-n_rows // n_splits)
-    order = rng.permutation(n_rows)  # who comes first where chains have to be cut
+    order = rng.permutation(n_rows)  # random order in which chains are cut
     # Neighbours come one after the other, so that a cut between two of them breaks few chains.
     chain = order[csgraph.reverse_cuthill_mckee(graph[order][:, order], symmetric_mode=True)]
     chain = chain[np.argsort(group[chain], kind="stable")]
@@ -188,7 +188,7 @@ def _class_of(side: SideInformation, unit: Ints) -> Ints:
 
 
 def hold_out(side: SideInformation, rows: Any) -> tuple[SideInformation, SideInformation]:
-    """The statements that name none of some rows, and those that name no others.
+    """Split statements: those about none of the given rows, and those about only these rows.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def hold_out(side: SideInformation, rows: Any) -> tuple[SideInformation, SideInf
 
 
 def held_out_masks(side: SideInformation, rows: Any) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which statements name none of some rows, and which name no others."""
+    """Which statements are about none of the given rows, and which are about only these rows."""
     said = side.statements
     rows = np.unique(np.asarray(rows, dtype=np.int64))
     first = np.isin(said.i, rows)

@@ -171,7 +171,7 @@ def statement_scores(
 
 
 class Judgement(NamedTuple):
-    """What one fit does to the statements that it has not seen; arrays have one entry for each."""
+    """One fit judged by statements that it has not seen; arrays have one entry for each."""
 
     statement: Ints  # the number of each among all statements
     right: Floats
@@ -274,7 +274,7 @@ def summarize(
 
 
 def judging_weight(side: SideInformation, asked: Any, audit: Any) -> Floats | None:
-    """What statements count when they are the test: 1 / probability of having been asked.
+    """The weights of statements as a test: 1 / probability of having been asked.
 
     audit : which statements were asked at random; with 30 of them the others do not count.
     """

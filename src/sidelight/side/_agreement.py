@@ -1,4 +1,4 @@
-"""How far a partition and statements agree, by pairs of rows; no class needs a name for it.
+"""Agreement of a partition with statements, by pairs of rows; clusters need no names.
 
 Stated pairs count as they are. Labels of one vocabulary imply pairs: equal labels belong together,
 different ones do not. They are counted by class and cluster and never listed, and share the weight
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-# What may become of a pair, in the order of the columns of `Agreement`.
+# The outcomes of a pair, in the order of the columns of `Agreement`.
 MUST_KEPT, MUST_BROKEN, CANNOT_BROKEN, CANNOT_KEPT = range(4)
 
 
@@ -97,7 +97,7 @@ class Agreement(NamedTuple):
     def score(self) -> float:
         """Mean of two F-scores, with "together" and with "apart" as the positive answer.
 
-        Where only one of them was said, its F-score; NaN where nothing was. Musts are rare (a
+        If only one kind was stated, its F-score; NaN without statements. Musts are rare (a
         tenth of random pairs with ten classes), and here they count as much as cannots.
         """
         return _mean_f(self.total)[0]

@@ -1,4 +1,4 @@
-"""What follows from a set of statements: who belongs together, who does not.
+"""Implications of a set of statements: which rows belong together, and which do not.
 
 Must-links chain, and equal labels of one vocabulary tie their rows together too. Both are edges of
 one graph, the bonds: its vertices are the rows and, after them, one vertex for each class of each
@@ -89,7 +89,7 @@ class Closure:
     source: "SideInformation"
 
     def __post_init__(self) -> None:
-        # SideInformation keeps its closure, and everybody who asks gets the same arrays.
+        # SideInformation caches its closure, so all callers get the same arrays.
         for column in (self.groups, self.cannot, self.labels, self.not_labels):
             column.flags.writeable = False
 
@@ -185,7 +185,7 @@ class Closure:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Closure):
             return NotImplemented
-        # By the statements and not by the arrays: codes of classes depend on which names are about.
+        # Compare statements and not arrays: codes of classes depend on which names are in use.
         return self.to_side() == other.to_side()
 
     __hash__ = None  # type: ignore[assignment]

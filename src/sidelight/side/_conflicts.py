@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # Chains are short in practice, and a search from both ends then looks at few rows. Past this many
 # steps (a chain of hundreds of must-links) one sweep over the whole group is cheaper.
 _MAX_STEPS = 64
-# A chain of more links than this is cut short when it is told in words.
+# A chain of more links than this is shortened in words.
 _MAX_WORDS = 50
 
 
@@ -38,7 +38,7 @@ _MAX_WORDS = 50
 class Conflict:
     """One broken statement and the chain of statements that breaks it.
 
-    ``str()`` tells it in words, with the user's own row ids; `chain` holds every link.
+    ``str()`` gives it in words, with the user's own row ids; `chain` holds every link.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Conflict:
         return f"{claim}, yet {', '.join(links)}"
 
     def _links(self, chain: tuple[int, ...]) -> list[str]:
-        """Each link in words, told from the end where the chain arrives."""
+        """Each link in words, in the direction of the chain."""
         said = self.side.statements
         here, words = int(said.i[self.statement]), []
         for link in chain:

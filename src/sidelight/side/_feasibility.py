@@ -1,11 +1,10 @@
 """Can K clusters keep every statement? A graph colouring problem over groups.
 
 Groups that must be apart are adjacent: by a cannot-link, by different labels of one vocabulary, or
-by a label that the other group is said not to have. Groups with fewer than K neighbours never
-hinder, whatever the others do, so they are peeled off first; what remains, the K-core, is coloured
-by DSATUR (Brélaz 1979), and the peeled groups follow in reverse. With few cannot-links per row the
-core is empty and the answer costs a few passes over the arrays. Two colours need no search: see
-`_two_colours`.
+by a label that the other group is said not to have. Groups with fewer than K neighbours can always
+be placed, so they are removed first; what remains, the K-core, is coloured by DSATUR (Brélaz 1979),
+and the removed groups follow in reverse. With few cannot-links per row the core is empty and the
+answer costs a few passes over the arrays. Two colours need no search: see `_two_colours`.
 """
 
 import heapq
@@ -38,8 +37,8 @@ class Feasibility:
     Attributes
     ----------
     answer : {"yes", "no", "unknown"}
-        Deciding the question is hard in general; "unknown" says that neither a way nor an obstacle
-        was found.
+        Deciding the question is hard in general; "unknown" means that neither a solution nor a
+        proof that there is none was found.
     colouring : ndarray of shape (n_samples,) or None
         With "yes": a cluster for every row that keeps every statement.
     witness : ndarray or None

@@ -162,14 +162,14 @@ def read_all(
         The type of all classes; by default the file says it: in CSV a class ``3`` is the number
         and ``"3"``, with quotes that belong to the cell, is the text.
     kind : {"must", "cannot"}, optional
-        What the pairs of a graph file, or of a pairs file without that column, are.
+        The kind of the pairs in a graph file, or in a pairs file without a column for it.
     first_row : int
         The number of the first row in the file, when rows are given by number.
     self_pairs : {"raise", "drop", "keep"}
         What to do with a pair of a row with itself.
     skip_unknown : bool
         Whether to leave out statements about rows that the data does not have; otherwise they are
-        an `UnknownRowsError` with the ids that are most like theirs.
+        an `UnknownRowsError` that suggests similar ids.
     row_field : str, optional
         The field of other tools' records that holds the id of a row ("id" and the like by
         default); two with a comma between them for pairs.
@@ -238,7 +238,7 @@ def write(
         The file.
     format : {"csv", "tsv", "jsonl", "parquet", "pairs", "label-studio", "prodigy", "dedupe"}, \
 optional
-        By default told by the suffix.
+        By default the suffix decides.
     extra : dict, optional
         Further columns of csv, tsv, jsonl and parquet, an entry per statement: see `Reading`.
     overwrite : bool
@@ -332,7 +332,7 @@ def _read(path: Path, format: str, kind: str | None, row_field: str | None) -> S
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """Millions of small objects come and none is a cycle: looking for cycles costs a third more."""
+    """Pause garbage collection: a search of millions of objects for cycles takes a third more."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -434,7 +434,7 @@ def _write_json_lines(
 ) -> None:
     columns: dict[str, Any] = _texts(side, json.dumps, "null")
     columns |= {name: list(map(json.dumps, cells)) for name, cells in extra.items()}
-    # A column that is empty throughout is left out: it reads the same from half as long a file.
+    # An empty column is left out: the file is shorter and reads the same.
     said = side.statements
     empty = {
         "j": said.j,
@@ -494,7 +494,7 @@ def _read_table(path: Path, delimiter: str) -> Source:
         return csv.reader(source, delimiter=delimiter, skipinitialspace=True, strict=True)
 
     def lines() -> list[int]:
-        """At which line each statement begins; a cell may run over several lines."""
+        """The line at which each statement begins; a cell may span several lines."""
         numbers, before, rows = [], 0, reader()
         for row in rows:
             if _is_filled(row):

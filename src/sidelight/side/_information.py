@@ -61,7 +61,8 @@ class SideInformation:
     Parameters
     ----------
     statements : Statements
-        The checked columns. The constructor is for sidelight's own use; the ways in check.
+        The checked columns. The constructor is for internal use; the methods below check their
+        input.
     n_samples : int
         The number of rows of the data set.
     classes, annotators, vocabularies : tuple
@@ -187,7 +188,7 @@ class SideInformation:
         weight : float or sequence of length n_samples, optional
             Weight of the labels (1).
         annotator, vocabulary : str, optional
-            Who said so, and whose class names these are.
+            The annotator, and the vocabulary of the class names.
         index : sequence, optional
             The user's own row ids.
 
@@ -457,7 +458,7 @@ class SideInformation:
     def to_labels(self, unknown: Any = -1) -> NDArray[Any]:
         """For each row the name of its class, or ``unknown`` without a label; see `labels`.
 
-        An array of whole numbers if all names and ``unknown`` are such, otherwise of objects: each
+        An array of integers if all names and ``unknown`` are integers, otherwise of objects: each
         name keeps its type.
         """
         names = [*self.classes, unknown.item() if isinstance(unknown, np.integer) else unknown]
@@ -493,7 +494,8 @@ class SideInformation:
     def canonical(self) -> Statements:
         """The binding statements, sorted, so that sums do not depend on their order.
 
-        By kind, rows, class, weight, annotator and vocabulary; what is repeated is there as often.
+        By kind, rows, class, weight, annotator and vocabulary; repeated statements are repeated
+        here.
 
         Examples
         --------
@@ -619,8 +621,8 @@ class SideInformation:
         kind : str or list of str, optional
             Kinds to keep.
         annotator, vocabulary : name or list of names, optional
-            Annotators and vocabularies to keep; in a list, None stands for "not told" and for the
-            shared vocabulary.
+            Annotators and vocabularies to keep; in a list, None stands for statements without
+            annotator and for the shared vocabulary.
 
         Returns
         -------

@@ -20,9 +20,9 @@ class Kind(NamedTuple):
     about : {"pair", "class", "nothing"}
         A pair of rows, a row and a class, or nothing that could be kept or broken.
     sign : {1, -1, 0}
-        1: they belong together; -1: they do not; 0: nothing is said.
+        1: they belong together; -1: they do not; 0: neither.
     words : str
-        What stands between the row and the other row or the class when it is told.
+        The words between the row and the other row or the class, in a sentence.
 
     Examples
     --------

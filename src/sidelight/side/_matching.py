@@ -66,8 +66,8 @@ def match_classes(side: "SideInformation", labels: ArrayLike, n_clusters: int) -
 def _preference(counts: NDArray[Any]) -> NDArray[np.float64]:
     """A price for high classes in high clusters, which settles ties and no difference in weight.
 
-    All of it together is a thousandth of the smallest difference between two weights: measured by
-    the largest weight instead, one statement of weight 1e12 would hide what all others say.
+    Its total is a thousandth of the smallest difference between two weights. Relative to the
+    largest weight instead, one statement of weight 1e12 would outweigh all others.
     """
     n_classes, n_clusters = counts.shape
     # Counted back from the end, so that a class without a cluster, which pays nothing, pays most. A

@@ -187,19 +187,19 @@ def sample_labels(
         that has no label, and a class that is not its own.
     promote : bool
         Whether a row for which all classes but one are excluded gets that one as its label, in
-        place of what excludes the others. It keeps its annotator if there is but one.
+        place of what excludes the others. It keeps its annotator if there is only one.
     classes : int or sequence of classes, optional
         Draw rows of these classes only, or of that many classes drawn at random.
     min_share : float
         The share of all rows with a known class that the classes drawn at random must hold.
     accuracy : float
-        How often a statement is left right.
+        How often a statement is right.
     exact : bool
         Whether that share of the statements (of each annotator, rounded) is right, rather than
         each one with that probability.
     wrong_label : {"other", "any"}
-        What the rest says: any other class, uniformly; or any class, uniformly, the right one
-        too. A wrong ``not_label`` with ``"other"`` excludes the row's own class.
+        The class of the other statements: any other class, uniformly; or any class, including the
+        right one. A wrong ``not_label`` with ``"other"`` excludes the row's own class.
     annotators : str, list of str, or dict of str to float, optional
         Who makes the statements; a dict gives each one's accuracy. Each statement is made by one
         of them, drawn uniformly unless there is a ``quota``.

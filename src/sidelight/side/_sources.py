@@ -46,7 +46,7 @@ _STATEMENT = re.compile(r"statement (\d+)")
 
 @dataclass(frozen=True)
 class Source:
-    """What a file says, column by column, before anything is checked."""
+    """The contents of a file, column by column, before anything is checked."""
 
     name: str
     columns: Mapping[str, Sequence[Any]]
@@ -165,7 +165,7 @@ def build(
     skip_unknown: bool,
     classes: Any,
 ) -> "Reading":
-    """Check a file's columns and hand them to the one gate."""
+    """Check a file's columns and pass them to the common check of statements."""
     from sidelight.side._information import SideInformation
 
     notes = [*source.notes, *_about_columns(source)]
@@ -276,7 +276,7 @@ def _without_unknown(
 
 
 def _with_lines(source: Source, message: str) -> str:
-    """The gate counts statements; the reader of a file counts lines."""
+    """Translate positions of statements in an error into lines of the file."""
     if not _STATEMENT.search(message):
         return message
     lines = source.lines()
@@ -299,7 +299,7 @@ def _kinds(source: Source) -> NDArray[np.int8]:
 
 
 def _weights(source: Source) -> NDArray[np.float64]:
-    """Weights, 1 where a cell is empty; whether a number makes sense is the gate's affair."""
+    """Weights, 1 where a cell is empty; whether a number makes sense is checked later."""
     cells = source.columns.get("weight")
     if cells is None:
         return np.ones(len(source))

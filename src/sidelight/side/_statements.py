@@ -1,4 +1,4 @@
-"""The table of statements, and the one gate through which every statement enters it."""
+"""The table of statements, and the check that every statement passes."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -20,8 +20,8 @@ Ints = NDArray[np.int64]
 class Statements(NamedTuple):
     """Columns of statements, one entry per statement; all are read-only arrays.
 
-    Pairs have ``i <= j`` and no class, labels have a class and ``j == -1``. A code of −1 stands
-    for "not told": no annotator, or the vocabulary that everybody shares.
+    Pairs have ``i <= j`` and no class, labels have a class and ``j == -1``. A code of −1 means no
+    annotator, or the shared vocabulary.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def check_statements(
     classes: Any,
     self_pairs: SelfPairs,
 ) -> Table:
-    """Turn columns into a table of statements, or say which statements are wrong and why."""
+    """Turn columns into a table of statements, or raise an error that names wrong statements."""
     raw_i = as_column(i)
     raw_j = as_column(j) if j is not None else np.full(raw_i.shape, None, dtype=object)
     if raw_i.ndim != 1 or raw_j.shape != raw_i.shape:
@@ -231,7 +231,7 @@ def compact(
     annotators: tuple[Name, ...],
     vocabularies: tuple[Name, ...],
 ) -> Table:
-    """Forget the names that no statement uses, so that equal statements make equal tables."""
+    """Drop the names that no statement uses, so that equal statements make equal tables."""
     class_code, classes = _used(statements.class_code, classes)
     annotator, annotators = _used(statements.annotator, annotators)
     vocabulary, vocabularies = _used(statements.vocabulary, vocabularies)
@@ -293,8 +293,8 @@ def new_numbers(chosen: Ints, n_samples: int, i: Ints, j: Ints) -> tuple[Ints, I
 def distinct(values: Ints) -> Ints:
     """The values in order, each once.
 
-    np.unique without further wishes puts whole numbers through a hash table (numpy 2.3 and later),
-    which takes thirty times as long as sorting a million of them.
+    np.unique with default options uses a hash table for integers (numpy 2.3 and later), which takes
+    thirty times as long as sorting a million of them.
     """
     ordered = np.sort(values)
     first = np.ones(len(ordered), dtype=bool)
@@ -304,7 +304,8 @@ def distinct(values: Ints) -> Ints:
 
 def heaviest_class(row: Ints, class_code: Ints, weight: NDArray[np.float64], n_rows: int) -> Ints:
     """For each row the class of the largest total weight: the lowest on a tie, −1 without votes."""
-    # Summed from the smallest weight on, so that rounding does not depend on who spoke first.
+    # Summed from the smallest weight on, so that rounding does not depend on the order of
+    # statements.
     order = np.lexsort((weight, class_code, row))
     row, class_code, weight = row[order], class_code[order], weight[order]
     begin = np.flatnonzero((np.diff(row, prepend=-1) != 0) | (np.diff(class_code, prepend=-1) != 0))

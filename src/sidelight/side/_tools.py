@@ -130,7 +130,7 @@ def _is_id(value: Any) -> bool:
 
 
 def recognise(path: Path, text: str) -> str | None:
-    """The tool that wrote a JSON file, told by what is in it; None if none of these did."""
+    """The tool that wrote a JSON file, recognised by its contents; None if none of these did."""
     start = text.lstrip()[:1]
     if start == "[" or (start == "{" and path.suffix.lower() == ".json"):
         found = _parsed(path, text)
@@ -199,7 +199,7 @@ def _label_studio(path: Path, text: str, fields: Fields) -> _Records:
 
 
 def _results(task: Mapping[str, Any], skipped: Counter[str]) -> Iterator[tuple[Any, Row]]:
-    """Who said it, and each result of a task; cancelled annotations are passed over."""
+    """The annotator and each result of a task; cancelled annotations are skipped."""
     for annotation in task.get("annotations") or task.get("completions") or []:
         if not isinstance(annotation, dict):
             continue

@@ -29,7 +29,7 @@ def canonical(said: Statements) -> Statements:
 
 
 def once(said: Statements) -> Statements:
-    """Of binding statements that say the same the heaviest one; no pair of a row with itself."""
+    """The heaviest of equal binding statements; no pair of a row with itself."""
     said = said.take(said.binding & (said.i != said.j))
     said = said.take(np.lexsort((-said.weight, *_content(said)[::-1])))
     same = np.all([column[1:] == column[:-1] for column in _content(said)], axis=0)
@@ -123,7 +123,8 @@ def signed_graph(side: "SideInformation") -> sparse.csr_array:
     """Stated pairs of different rows: summed weights, those of cannot-links below zero."""
     said = side.canonical
     said = said.take(said.is_pair & (said.i != said.j))
-    # The heaviest must first, the heaviest cannot last: sums do not depend on who spoke first.
+    # The heaviest must first, the heaviest cannot last: sums do not depend on the order of
+    # statements.
     said = said.take(np.lexsort((-said.signed_weight, said.j, said.i)))
     shape = (side.n_samples, side.n_samples)
     half = sparse.coo_array((said.signed_weight, (said.i, said.j)), shape=shape).tocsr()

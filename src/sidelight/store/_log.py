@@ -77,12 +77,12 @@ def check_event(kind: str, body: Mapping[str, Any], n_rows: int) -> None:
         for said in expand(body):
             _check_statement(said, n_rows)
     if kind == "select" and not (body.get("name") and isinstance(body.get("steps"), list)):
-        raise SidelightError("a selection is kept with a name and the steps that made it.")
+        raise SidelightError("a selection needs a name, and the steps that made it.")
     if kind == "rename":
         old, new = body.get("class"), body.get("to")
         if old is None or new is None or new == "" or (type(old) is type(new) and old == new):
             raise SidelightError(
-                f"a class is renamed from one name to another; got {old!r} and {new!r}."
+                f"a class is renamed from one name to a different one; got {old!r} and {new!r}."
             )
 
 

@@ -803,7 +803,7 @@ def _check_retraction(c: sa.Connection, project: int, entry: Entry) -> None:
     if positions is None:
         return
     if kind not in SAYING or not positions:
-        raise SidelightError("single statements are taken back from an event that makes some.")
+        raise SidelightError("this event has no statements that could be taken back one by one.")
     there = set(
         c.execute(
             sa.select(t.statement.c.position).where(t.statement.c.event == entry.parent)

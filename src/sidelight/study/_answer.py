@@ -94,7 +94,7 @@ class Answer:
     ['low', 'low', 'high', 'high']
     >>> print(answer.in_words())
     2 statements are too few to hold some back, so the quality of the answer is unknown. Ask ...
-    table: 4 rows, clustered by 1 columns.
+    table: 4 rows, clustered by 1 column.
     Not used to cluster: known.
     Columns were standardised (mean 0, standard deviation 1).
     PartitionLevelKMeans: ClusterResult(4 rows in 2 clusters; 0 of 2 statements broken)

@@ -74,7 +74,7 @@ def fit(
     parameters : dict, optional
         Further parameters of the model, by name.
     seed : int, default=0
-        Seed of everything random, unless the model has one.
+        Seed of all random numbers, unless the model has one.
     use_what_fits : bool
         Whether to leave out statements of kinds that the model cannot use, and say so in the
         notes. Otherwise they are an `UnsupportedStatementError`.
@@ -224,7 +224,7 @@ pairs_key, skip_unknown, self_pairs, reading
     n_jobs : int, optional
         Fits at a time.
     seed : int, default=0
-        Seed of everything random.
+        Seed of all random numbers.
     progress : object, optional
         As in `fit`; its method ``count(done, total, name)``, if any, is called after each fit.
 

@@ -222,8 +222,8 @@ def prepare(
     >>> prepared.X.ravel()
     array([0. , 0.5, 1. ])
     >>> prepared.notes
-    ['table: 3 rows, clustered by 1 columns.', 'Not used to cluster: name.',
-     '1 missing values were replaced by the median of their column.',
+    ['table: 3 rows, clustered by 1 column.', 'Not used to cluster: name.',
+     '1 missing value was replaced by the median of its column.',
      'Columns were scaled to run from 0 to 1.']
     """
     text = _as_names(text)
@@ -332,8 +332,8 @@ def _text_slices(plan: Sequence[PreparedColumn]) -> Iterator[slice]:
 
 def _notes(table: Table, preparation: Preparation, impute: str | None) -> list[str]:
     """What was done to the table, in sentences."""
-    n_columns = len(preparation.names)
-    notes = [f"{table.path.name}: {table.n_rows:,} rows, clustered by {n_columns:,} columns."]
+    size, width = counted(table.n_rows, "row"), counted(len(preparation.names), "column")
+    notes = [f"{table.path.name}: {size}, clustered by {width}."]
     used = {column.name for column in preparation.columns}
     unused = [name for name in table.columns if name not in used]
     if unused:
@@ -342,7 +342,9 @@ def _notes(table: Table, preparation: Preparation, impute: str | None) -> list[s
     if impute is not None:
         numbers = [c.name for c in preparation.columns if c.values is None and c.text is None]
         gaps = sum(int(np.isnan(as_numbers(table.columns[name])).sum()) for name in numbers)
-        notes.append(f"{gaps:,} missing values were replaced by the {impute} of their column.")
+        owner = "its" if gaps == 1 else "their"
+        replaced = counted(gaps, "missing value", "was")
+        notes.append(f"{replaced} replaced by the {impute} of {owner} column.")
     words = {
         "standard": "Columns were standardised (mean 0, standard deviation 1).",
         "minmax": "Columns were scaled to run from 0 to 1.",

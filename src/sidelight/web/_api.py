@@ -557,7 +557,7 @@ def change_asking(bench: TheBench, person: Owner, project: int, what: s.Asking) 
 def invite(request: Request, bench: TheBench, person: Owner, role: s.Role) -> Any:
     """A link for one new person; it works once."""
     if role.role is None:
-        raise HTTPException(422, "an invitation has a role.")
+        raise HTTPException(422, "an invitation needs a role.")
     token = bench.store.people.new_token(
         "invitation", role=role.role, lasts=INVITATION_HOURS * 3600
     )

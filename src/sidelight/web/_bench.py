@@ -334,7 +334,7 @@ class Bench:
         if person.role == "annotator":
             target = self.store.event(project, event)
             if target is None or target.person != person.id:
-                raise PermissionError("annotators take back what they said themselves.")
+                raise PermissionError("annotators can take back only their own statements.")
         body = {} if positions is None else {"positions": list(positions)}
         done = self.store.append(project, "retract", body, parent=event, key=key, person=person.id)
         self._said(project)
@@ -479,12 +479,10 @@ class Bench:
             raise SidelightError(f"unknown map {body['method']!r}; known: pca, tsne, umap.")
         if kind in ("report", "judge"):
             if body.get("run") is None:
-                raise SidelightError(f"a job of the kind {kind!r} is about a run; name it.")
+                raise SidelightError(f"a job of the kind {kind!r} needs a run; give its number.")
             self.store.run(project, body["run"])
         if kind == "compare" and not self.store.count_statements(project):
-            raise SidelightError(
-                "models are compared by what people said; answer some questions first."
-            )
+            raise SidelightError("models are compared by statements; answer some questions first.")
         number = self.store.jobs.add(
             project, kind, body, person=None if person is None else person.id
         )

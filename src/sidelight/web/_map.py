@@ -214,7 +214,7 @@ def _said(bench: Bench, project: int) -> list[Said]:
 
 def _number(run: Any) -> int:
     if not isinstance(run, int):
-        raise SidelightError("name the runs by their numbers.")
+        raise SidelightError("give the numbers of the two runs.")
     return run
 
 

@@ -64,7 +64,7 @@ def _refusal(request: Request, bench: Bench) -> tuple[int, str] | None:
     is_upload = request.url.path in UPLOADS
     limit = bench.settings.max_upload if is_upload else bench.settings.max_body
     if not length.isdigit():
-        return 411, "a request with a body says how long it is."
+        return 411, "a request with a body needs the header Content-Length."
     if int(length) > limit:
         return 413, f"the request has {int(length):,} bytes; at most {limit:,} are taken."
     origin = request.headers.get("origin")
@@ -98,7 +98,7 @@ def person_of(request: Request) -> Person:
     if request.method not in SAFE and "authorization" not in request.headers:
         is_page = request.url.path.startswith("/plain/")  # forms have a field of their own
         if not is_page and request.headers.get(TOKEN_HEADER) != "1":
-            raise HTTPException(403, f"a writing request has the header {TOKEN_HEADER}: 1.")
+            raise HTTPException(403, f"a request that writes needs the header {TOKEN_HEADER}: 1.")
     return person
 
 

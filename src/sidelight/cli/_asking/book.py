@@ -1,4 +1,4 @@
-"""A file of statements that grows by one line for each answer, and loses none of them."""
+"""A file of statements to which each answer adds a line, and no line is lost."""
 
 import csv
 import io
@@ -26,7 +26,8 @@ class Book:
     Parameters
     ----------
     path : path
-        The file: .csv, .tsv or .jsonl. One that does not exist is made, with a line of names.
+        The file: .csv, .tsv or .jsonl. It is created with a line of column names if it does not
+        exist.
     needs : sequence of str
         Columns that statements will have; a table without one of them is refused.
     """
@@ -94,7 +95,7 @@ class Book:
         self._added.pop()
 
     def close(self) -> None:
-        """Close the file; one that was made here and has no statement goes."""
+        """Close the file; delete it if it was created here and has no statement."""
         if self._file < 0:
             return
         os.close(self._file)
@@ -130,10 +131,10 @@ class Book:
         return buffer.getvalue()
 
     def _write(self, data: bytes) -> None:
-        """All of it or nothing."""
+        """Write a line completely or not at all."""
         with _locked(self._file):
             size = os.fstat(self._file).st_size
-            if size and _tail(self._file, 1) != b"\n":  # an editor that ends no line
+            if size and _tail(self._file, 1) != b"\n":  # an editor that does not end the last line
                 data = b"\n" + data
             try:
                 while data:
@@ -156,7 +157,7 @@ def _open(path: Path) -> int:
     except OSError as error:
         raise SideInformationError(
             f"{path}: answers cannot be written there ({error.strerror}); give --side a file in "
-            "a folder of yours."
+            "a folder that you can write to."
         ) from None
 
 

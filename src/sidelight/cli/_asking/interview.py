@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 from sidelight.query import QuestionError
 
-# Questions that are kept ready, for the answers after which the asker thinks for longer.
+# Questions kept ready for the answers after which the asker needs longer.
 _READY = 6
 # Seconds to wait for the best next question; then one that was kept ready is asked.
 PATIENCE = 0.12
-# Askers that are kept for an undo; further back the answers are told again.
+# Askers kept for undo; further back, the answers are replayed.
 _KEPT = 50
-# Who is said to be able to stop: the next ten answers move fewer pairs than this, after some ten.
+# "You may stop": the next ten answers move a smaller share of pairs, after at least ten answers.
 _LITTLE, _SOME = 0.001, 10
 
 
@@ -29,7 +29,7 @@ class Progress:
 
 
 class _Thought(NamedTuple):
-    """What the asker thinks after some answers."""
+    """The state of the asker after some answers."""
 
     n_answers: int
     asker: Any
@@ -49,8 +49,8 @@ class Interview:
     annotator : str, optional
         Who answers.
     patience : float or None, default=None
-        Seconds to wait for the best question; afterwards one is asked that was thought of before
-        the last answers. None always waits, and the same answers get the same questions.
+        Seconds to wait for the best question; after that, a question prepared earlier is asked.
+        None always waits, and the same answers get the same questions.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Interview:
     ) -> None:
         self._n_known, self._annotator, self._patience = n_known, annotator, patience
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="asker")
-        self._askers: list[Any] = []  # of the thread alone
+        self._askers: list[Any] = []  # used by the thread only
         self._answered: list[Any] = []
         self._next: Future[_Thought] = self._pool.submit(self._first, build)
         self._thought: _Thought | None = None
@@ -98,7 +98,7 @@ class Interview:
         return self._left()
 
     def answer(self, question: Any, value: Any, seconds: float | None = None) -> None:
-        """Tell the asker one answer; it thinks on in the background."""
+        """Give the asker one answer; it continues in the background."""
         self._answered.append(question)
         self._next = self._pool.submit(self._tell, question, value, seconds)
 
@@ -112,13 +112,13 @@ class Interview:
 
     @property
     def progress(self) -> Progress:
-        """How far it is, as of the last thought."""
+        """Progress at the last state of the asker."""
         assert self._thought is not None
         found, n = self._thought.progress, self.n_answers
         return Progress(n, self._n_known + n, found.clusters, found.may_stop, found.sentence)
 
     def _left(self) -> Any:
-        """The first question of the last thought that touches no row of an answer since."""
+        """The first prepared question about rows without an answer since."""
         assert self._thought is not None
         since = self._answered[self._thought.n_answers :]
         busy = {row for question in since for row in question.rows}
@@ -159,11 +159,11 @@ class Interview:
 
 
 def _in_words(stopping: Any) -> str:
-    """What further answers are worth and how good the clusters are, in a line for a screen."""
+    """The value of further answers and the quality of the clusters, in a line for a screen."""
     worth = (
         "Further answers are expected to change nothing."
         if stopping.next_ten < 0.5
-        else f"The next ten answers are expected to put {stopping.share:.2%} of all pairs right."
+        else f"The next ten answers are expected to correct {stopping.share:.2%} of all pairs."
     )
     if stopping.accuracy is None:
         return worth

@@ -23,7 +23,7 @@ def talk(
     target: IO[str],
     budget: int | None = None,
 ) -> str:
-    """Ask until the other side has enough; why it ended, in a word.
+    """Ask until the other side stops; returns the reason in a word.
 
     Out: a question with ``id``, ``kind``, ``rows``, ``names``, ``cells``, ``classes`` and
     ``progress``; after an answer that cannot be taken ``{"error": …}`` and the question again; at
@@ -67,7 +67,7 @@ def talk(
             with suppress(BrokenPipeError):
                 say({"error": str(error)})
             again = question
-    with suppress(BrokenPipeError):  # who has gone needs no goodbye
+    with suppress(BrokenPipeError):  # the reader has gone
         say({"done": reason, "answers": interview.n_answers})
     return reason
 

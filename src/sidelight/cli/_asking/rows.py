@@ -10,7 +10,7 @@ import numpy as np
 
 from sidelight.tables import Table
 
-# Marks that turn the direction of a text, and could make it read as another.
+# Characters that change the direction of a text, and could make it read as another.
 _TURNS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f")
 
 
@@ -72,7 +72,7 @@ class Rows:
     def distances(self, i: int, j: int) -> dict[str, float]:
         """How far two rows are apart in each column: in standard deviations; texts 0 or infinity.
 
-        A number beside a gap is as far as a text beside another.
+        A number and a gap differ as much as two different texts.
         """
         first, second = self.cells(i), self.cells(j)
         return {name: self._distance(name, first[name], second[name]) for name in self.columns}

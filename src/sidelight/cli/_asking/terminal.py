@@ -1,4 +1,4 @@
-"""Questions on a terminal: two rows side by side, one key for an answer, how far it is below."""
+"""Questions on a terminal: two rows side by side, one key per answer, progress below."""
 
 import time
 from collections.abc import Callable
@@ -24,7 +24,7 @@ Record = Callable[[Any, Any, float | None], None]
 
 
 class Keys(NamedTuple):
-    """Where keys and names come from; tests have their own."""
+    """Source of keys and names; tests use their own."""
 
     key: Callable[[], str]
     line: Callable[[str], str]
@@ -40,7 +40,7 @@ def converse(
     keys: Keys | None = None,
     budget: int | None = None,
 ) -> str:
-    """Ask until the person stops; why it ended, in words."""
+    """Ask until the person stops; returns the reason in words."""
     keys = keyboard(console) if keys is None else keys
     note, page, again = "", 0, None
     while budget is None or interview.n_answers < budget:
@@ -60,7 +60,7 @@ def converse(
         try:
             if key == "u":
                 if not interview.n_answers:
-                    note = "Nothing to undo: this sitting has no answer yet."
+                    note = "Nothing to undo: there is no answer in this session yet."
                 else:
                     again = take_back()
                     note = "Your last answer is taken back; here is its question again."
@@ -79,11 +79,11 @@ def converse(
 
 
 class _NoName(Exception):
-    """The person thought better of it."""
+    """The person changed their mind."""
 
 
 def _value(key: str, question: Any, keys: Keys) -> Any:
-    """What a key says, or None."""
+    """The answer of a key, or None."""
     if question.kind == "pair":
         return _PAIR.get(key)
     if key == "c":
@@ -109,7 +109,7 @@ def _shown(key: str) -> str:
 
 
 def keyboard(console: Console) -> Keys:
-    """The keyboard of the terminal; keys hit before the question was seen do not count."""
+    """The keyboard of the terminal; keys pressed before the question was shown do not count."""
     import typer
 
     def key() -> str:
@@ -147,7 +147,7 @@ def screen(
     note: str = "",
     page: int = 0,
 ) -> RenderableType:
-    """One question as it stands on the screen."""
+    """One question as shown on the screen."""
     title = "Do these two belong together?" if question.kind == "pair" else "What is this?"
     head = Text.assemble((title, "bold"), ("   ", ""), (written(note), "yellow"))
     foot = _foot(question, progress, small=console.height < _SHORT)
@@ -155,7 +155,7 @@ def screen(
     parts: list[RenderableType] = [head, Text("")]
     parts += _cells(rows, question, console, max(console.height - taken - 1, 3), page)
     used = len(console.render_lines(Group(*parts, *foot)))
-    # The foot stands at the foot, so that the keys are always in one place.
+    # The keys are at the bottom of the screen, always in the same place.
     return Group(*parts, *[Text("")] * max(console.height - used - 1, 1), *foot)
 
 

@@ -7,12 +7,12 @@ Maximises the bound  sum_nk phi_nk (E log p(x_n | theta_k) + E log pi_k - log ph
 
 Paper          Here
 T              n_components
-phi_n          memberships; kept for rows with neighbours alone
+phi_n          memberships; kept only for rows with neighbours
 lambda, V      side_weight, potential
 gamma_1,2      stick_breaking
 L, nu, kappa   NormalWishart in _emissions/_gaussian.py
 
-Departures from the paper, each settled by measurement; ``as_published`` takes back the last five:
+Departures from the paper, each decided by measurement; ``as_published`` reverts the last five:
 - nu_k = nu_0 + N_k, without the printed + 1, which lowers the bound. The mean part of the KL
   potential has its two halves and its kappa. Sticks are sorted by size. Rows with neighbours are
   updated one after the other: all at once, two rows with a must-link swap places for ever.
@@ -92,8 +92,8 @@ Floats = NDArray[np.float64]
 
 _NOBODY = np.empty(0, dtype=np.int64)
 
-# Gains per row at which a start has converged, on small data and on larger ones, and at which
-# starts are compared (see docs/results/benchmarks for what that costs).
+# Gains per row at which a start has converged, on small data and on larger data, and at which
+# starts are compared (docs/results/benchmarks has the effect on quality).
 _TIGHT, _LOOSE, _RACE = 1e-6, 3e-5, 1e-4
 
 
@@ -408,12 +408,12 @@ n_features)
 
     @with_callbacks
     def partial_fit(self, X: Any, y: Any = None, *, side: SideInformation | None = None) -> Self:
-        """Go on with more rows, which need not be kept: a step of stochastic inference.
+        """Continue with more rows, which need not be kept: a step of stochastic inference.
 
-        The first batch is fitted as by ``fit``, and gives the prior its scale: it should be large,
-        and reach as far as the data will. A cluster that comes later is found inside that range;
-        far outside, rows are taken for distant members of the clusters that there are. A model
-        that was fitted goes on from there.
+        The first batch is fitted as by ``fit`` and sets the scale of the prior, so it should be
+        large and cover the range of all data. A later cluster is found if it lies in that range;
+        rows far outside are taken for distant members of the existing clusters. A fitted model
+        continues from its fit.
 
         Parameters
         ----------
@@ -429,7 +429,7 @@ n_features)
         -------
         self
             ``labels_`` and ``result_`` are about this batch; ``objective_`` is an estimate of the
-            bound from this batch, and ``history_`` has this number alone.
+            bound from this batch, and ``history_`` has only this number.
 
         Examples
         --------
@@ -539,13 +539,13 @@ n_features)
     def _problem(
         self, rows: Blocks, side: SideInformation, seed: int, stream: bool = False
     ) -> Problem:
-        # A stream needs room: what comes later may be more than the first batch has.
+        # A stream needs spare components: later batches may have more clusters than the first.
         self.n_components_ = self._limit(rows, side, seed, ROOM if stream else 1)
         emission = self._emission_of(rows, side, self.n_components_)
         return self._problem_of(rows, side, emission.for_stream() if stream else emission)
 
     def _limit(self, rows: Blocks, side: SideInformation, seed: int, room: int) -> int:
-        """The number of components: as given, as in ``init``, or found, and then at least room."""
+        """The number of components: as given, as in ``init``, or found, then at least ``room``."""
         if self.n_components is not None:
             return self.n_components
         if not isinstance(self.init, str):
@@ -646,7 +646,7 @@ n_features)
 
     def _publish_arrival(self, arrival: Arrival, side: SideInformation, seed: int) -> Self:
         self._stream = arrival.stream
-        # A component is a cluster if it holds a row of this batch, or a row's worth of all.
+        # A component is a cluster if it holds a row of this batch, or a mass of one row in total.
         here = np.bincount(arrival.labels, minlength=self.n_components_) > 0
         mass = arrival.stream.n_rows * arrival.stream.averages.statistics[0]
         present = np.flatnonzero(here | (mass >= 1.0))
@@ -659,7 +659,7 @@ n_features)
         return self._publish(labels, naming, step, side, seed)
 
     def _show(self, theta: Theta, present: NDArray[Any], order: NDArray[np.int64]) -> None:
-        """Leave what is told of clusters, in their order, and what `predict` needs."""
+        """Set the attributes of the clusters, in their order, and the state for `predict`."""
         number = np.empty(len(order), dtype=np.int32)
         number[order] = np.arange(len(order))
         self._theta, self._present, self._cluster_number = theta, present, number
@@ -672,7 +672,7 @@ n_features)
     def _of_clusters(self) -> Theta:
         """Theta of the components that hold rows, in the order of the components.
 
-        Their order decides ties, and so is the order in which ``fit`` saw them.
+        Their order decides ties, so it has to be the order in ``fit``.
         """
         components, weights = self._theta
         kept = of_components(components, self._present)
@@ -685,7 +685,7 @@ n_features)
 
 
 class _Step(NamedTuple):
-    """What is told of one step of `partial_fit`."""
+    """Set the attributes after one step of `partial_fit`."""
 
     objective: float
     history: list[float]

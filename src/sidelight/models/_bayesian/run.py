@@ -53,7 +53,7 @@ class Theta(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What one start led to; labels follow from theta (and near_phi, for rows with neighbours)."""
+    """Result of one start; labels follow from theta (and near_phi, for rows with neighbours)."""
 
     labels: Any
     theta: Theta
@@ -69,8 +69,8 @@ class Run(NamedTuple):
 def stick_breaking(mass: Floats, concentration: float) -> Weights:
     """Dirichlet process, truncated: beta_k ~ Beta(1, concentration) along the sticks.
 
-    The sticks are in the order of falling mass, the best of all orders; what comes out is in the
-    order of the components, which stay where they are.
+    The sticks are in the order of decreasing mass, the best of all orders; the result is in the
+    order of the components, which does not change.
     """
     order = np.argsort(-mass, kind="stable")
     sizes = mass[order]
@@ -83,7 +83,7 @@ def stick_breaking(mass: Floats, concentration: float) -> Weights:
     log[order] = digamma(a) - both + np.append(0.0, np.cumsum(log_rest)[:-1])
     mean = np.empty_like(mass)
     mean[order] = a / (a + b) * np.append(1.0, np.cumprod(b / (a + b))[:-1])
-    # Written with differences, since a large concentration swallows the masses.
+    # Written with differences, because a large concentration absorbs the digits of the masses.
     divergence = log_gamma_ratio(b, a) - np.log(concentration) - gammaln(a)
     divergence += sizes * digamma(a) + rest * digamma(b) - (sizes + rest) * both
     return Weights(log, mean, float(divergence.sum()))
@@ -126,7 +126,7 @@ def run(
     """Ascend until an iteration gains less than ``tol`` per row.
 
     With the potential "kl", V follows from the components; it is frozen while the bound rises, then
-    computed anew, until nothing happens any more. Bounds with different V cannot be compared, so
+    computed again, until nothing changes. Bounds with different V cannot be compared, so
     ``history`` is that of the last V.
     """
     state = State.new(problem.rows)
@@ -190,7 +190,7 @@ class State:
 
     @classmethod
     def new(cls, rows: Blocks) -> "State":
-        """Nothing is known."""
+        """The state before the first iteration."""
         return cls(rows.column(0, np.int32))
 
 
@@ -203,7 +203,7 @@ class Step(NamedTuple):
 
 
 def memberships(problem: Problem, theta: Theta, state: State, V: Floats | None) -> Step:
-    """Give every row its best memberships, and say what the bound is now; state: OUT."""
+    """Give every row its best memberships, and return the bound; state: OUT."""
     step = expected(problem, theta, state, V)
     return step._replace(bound=step.bound - divergence(problem, theta))
 
@@ -215,7 +215,7 @@ def divergence(problem: Problem, theta: Theta) -> float:
 
 def expected(problem: Problem, theta: Theta, state: State, V: Floats | None) -> Step:
     """Give every row its best memberships; the bound is that of the rows alone. state: OUT."""
-    # Labels follow from theta alone: a new column needs nothing of what was before.
+    # Labels follow from theta alone, so the column does not need its old values.
     state.labels = problem.rows.column(0, np.int32)
     step = expect(
         problem.rows,
@@ -260,7 +260,7 @@ def update(problem: Problem, mass: Floats, statistics: Statistics) -> Theta:
 def log_densities(
     rows: Blocks, emission: Emission, theta: Theta, use: Callable[[Block, Floats], None]
 ) -> None:
-    """Hand E log p(x | theta_k) + E log pi_k of every block to ``use``, (T, rows)."""
+    """Call ``use`` with E log p(x | theta_k) + E log pi_k of every block, (T, rows)."""
 
     def each(block: Block, _: None) -> tuple[int]:
         scores = emission.log_density(block.X, theta.components)

@@ -24,12 +24,12 @@ Floats = NDArray[np.float64]
 # K-means only gives the start; with more rows than this its centres hardly change, compared with
 # the first iteration of the mixture.
 SAMPLE = 20_000
-# The number of clusters is looked for in fewer: a graph costs more than K-means.
+# The number of clusters is found in a smaller sample: a graph costs more than K-means.
 FEW = 4_000
 # Components without statements: a high limit, since only the data can find the number.
 ROOM = 10
-# Numbers of clusters that pairs may ask for, as multiples of what the data alone suggest, and the
-# starts of the k-means that is asked about each.
+# Numbers of clusters that are compared by pairs, as multiples of the number suggested by the data,
+# and the starts of k-means for each.
 _FACTORS = (1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 _WITNESSES = 3
 _SURE = 3.0  # standard errors
@@ -62,7 +62,7 @@ def start_centers(
     """
     chosen = _sample(rows.n_samples, side, rng, SAMPLE)
     X = _coordinates(as_blocks(rows.take(chosen)), emission)
-    if X.shape[1] == 0:  # no column says anything
+    if X.shape[1] == 0:  # no column varies
         return np.zeros((1, 0))
     labels = side.only(kind="label")[chosen]
     kmeans = find_model("PartitionLevelKMeans")(
@@ -77,9 +77,9 @@ def start_centers(
 def number_found(rows: Blocks, side: SideInformation, emission: Emission, seed: int) -> int:
     """The default limit: by the labelled classes and `StructuralEntropyTree`.
 
-    Ten components for every table are too many for most and too few for some, and the bound does
-    not mend it: it takes another component for whatever is not Gaussian. The rule was chosen on
-    draw 0 of the 26 development tables, see docs/results/defaults. Pairs alone may ask for more
+    Ten components are too many for most tables and too few for some, and the bound does not correct
+    that: it uses further components for whatever is not Gaussian. The rule was chosen on draw 0 of
+    the 26 development tables, see docs/results/defaults. Pairs alone may ask for more
     (`number_kept`): where clusters overlap, the tree joins them.
     """
     if not len(side.annotated_rows):
@@ -104,13 +104,13 @@ def number_found(rows: Blocks, side: SideInformation, emission: Emission, seed: 
 
 
 def number_kept(X: Any, side: SideInformation, lowest: int, seed: int) -> int:
-    """A larger number of clusters than ``lowest`` if pairs say that it takes more, or else that.
+    """A larger number of clusters than ``lowest`` if the pairs require it, otherwise ``lowest``.
 
-    K-means without statements is their witness: with too few clusters it puts rows together that
-    are said to be apart, with too many it parts rows that belong together. What it says of the
-    pairs is held against them by Cohen's kappa, which is the adjusted Rand index if all pairs are
-    stated. A number has to be ahead of ``lowest`` by three standard errors, since there are up to
-    nine to choose from, and of several the smallest counts that is within one of the best.
+    K-means without statements is compared with them. With too few clusters it joins rows with
+    cannot-links, with too many it separates rows with must-links. Agreement is measured by Cohen's
+    kappa, which is the adjusted Rand index if all pairs are stated. A number has to be better than
+    ``lowest`` by three standard errors, since there are up to nine to choose from. Among several,
+    the smallest one within one standard error of the best is taken.
     """
     pairs = side.canonical
     pairs = pairs.take(pairs.is_pair)
@@ -140,7 +140,7 @@ def number_kept(X: Any, side: SideInformation, lowest: int, seed: int) -> int:
 def ahead(
     one: NDArray[np.bool_], other: NDArray[np.bool_], truth: NDArray[np.bool_]
 ) -> tuple[float, float]:
-    """By how much the kappa of one is higher than that of the other, and in standard errors.
+    """The difference of two kappas, and the same in standard errors.
 
     The error is the jackknife's: pairs that are alike in all three answers count once.
     """

@@ -1,9 +1,9 @@
 """Statements as couplings between the memberships of rows, kept as sums over label groups.
 
 Rows of one class attract each other, rows of two classes of one vocabulary repel each other, and
-"not c" repels the rows of c. Those are pairs in number like n², and are never listed: the strength
-of a pair is a product of two numbers, one per statement, so that a row feels the sum over a group.
-Explicit pairs are a sparse graph. Only rows that feel anything are kept here.
+"not c" repels the rows of c. The number of these pairs grows like n², so they are never listed: the
+strength of a pair is a product of two numbers, one per statement, so that a row depends on the sum
+over a group. Stated pairs are a sparse graph. Only rows with such dependences are kept here.
 """
 
 from collections.abc import Mapping
@@ -48,10 +48,10 @@ class Couplings(NamedTuple):
     ) -> "Couplings":
         """The couplings that the statements of ``side`` imply.
 
-        With a memory every row of which something is said is kept, as the next ones may need it;
-        the rows of the memory come after those of ``side``.
+        With a memory every annotated row is kept, as later batches may need it; the rows of the
+        memory come after those of ``side``.
         """
-        # What was said twice adds up annotator by annotator, in one order.
+        # Repeated statements add up annotator by annotator, in a fixed order.
         said = side.canonical.take(np.lexsort((side.canonical.weight, side.canonical.annotator)))
         must = said.weight * nats(side, said, strength.must, "side_weight", strength.per_label)
         cannot = said.weight * nats(
@@ -139,11 +139,11 @@ class SomeCouplings(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """What was said about rows that are gone: for each class the memberships of its rows.
+    """Statements about rows of earlier batches: for each class the memberships of its rows.
 
-    A row of another batch feels the sum over a group; so a group is remembered as one row, with the
-    mean membership and the strength of all. There are three per class: of its labels as far as
-    they attract, as far as they repel, and of what was said not to be in it.
+    A row of another batch depends on the sum over a group, so a group is remembered as one row with
+    the mean membership and the total strength. There are three per class: its labels as attraction,
+    its labels as repulsion, and its negative labels.
     """
 
     keys: tuple[tuple[Any, Any], ...]  # (vocabulary, class) of each remembered row
@@ -175,7 +175,7 @@ def nats(
 ) -> Floats:
     """What each statement counts at weight 1: one number, or one per annotator."""
     if isinstance(given, Mapping):
-        # More annotators than the statements name are welcome: side may be a slice.
+        # More annotators than in the statements are allowed: side may be a slice.
         used = [(*side.annotators, None)[a] for a in np.unique(said.annotator)]
         missing = [a for a in used if a not in given]
         if missing:

@@ -3,13 +3,13 @@
     lambda <- (1 - rho_t) lambda + rho_t (prior + N / |B| sum over B of phi t(x))
     rho_t = (t + offset)^-decay
 
-A posterior is the prior plus sums over the rows, for every emission and for the weights. So what is
-blended are the sums, kept as averages per row, and the posteriors follow from N times these.
-Rows with neighbours keep their memberships (they are few); those of a batch move in turn, given all
-others, of which they feel the sums over groups.
+A posterior is the prior plus sums over the rows, for every emission and for the weights. So the
+sums are blended, stored as averages per row, and the posteriors follow from N times these. Rows
+with neighbours keep their memberships (they are few); those of a batch are updated in turn, given
+the sums over groups of all others.
 
-An epoch has to be worth its time: it reads the rows as they lie, in short runs, and draws which of
-the small memberships it sums up (see `drawn_memberships` in the kernels).
+To save time, an epoch reads the rows in their order, in short runs, and rounds small memberships at
+random (see `drawn_memberships` in the kernels).
 """
 
 from collections.abc import Callable, Iterator
@@ -100,8 +100,8 @@ def run_stochastic(
 ) -> Run:
     """Epochs until one gains less than ``tol`` per row, then one ordinary iteration.
 
-    That takes out most of the noise that the last batches left, and gives labels and the bound
-    itself; ``estimates`` of it, one per epoch, come from the batches as they were.
+    That removes most of the noise of the last batches, and gives labels and the bound itself;
+    ``estimates`` of it, one per epoch, come from the batches as they were.
     """
     n = problem.rows.n_samples
     sums = begin(problem.rows, problem.emission, start)
@@ -160,11 +160,11 @@ def batches(rows: Blocks, batch_size: int, rng: np.random.Generator) -> Iterator
 
 
 def _dealt(n: int, size: int, rng: np.random.Generator) -> Iterator[Ints]:
-    """The numbers to n, dealt like cards to as few hands of at most ``size`` as it takes.
+    """The numbers below n, dealt to as few batches of at most ``size`` as possible.
 
-    Of as many neighbours as there are hands every hand gets one, each as likely as the others. So a
-    hand is the whole in small: sums over it have the right expectation, sizes differ by one, and
-    every part of a sorted file is in every hand.
+    Of as many successive numbers as there are batches, every batch gets one at random. So a batch
+    represents the whole: sums over it have the right expectation, sizes differ by at most one, and
+    every part of a sorted file is in every batch.
     """
     n_hands = -(-n // size)
     n_rounds = -(-n // n_hands)
@@ -175,7 +175,7 @@ def _dealt(n: int, size: int, rng: np.random.Generator) -> Iterator[Ints]:
 
 
 def shares_alone(problem: Problem, rows: Blocks, theta: Theta) -> Floats:
-    """Memberships of rows in memory, (n, T), as if nothing were said about them."""
+    """Memberships of rows in memory, (n, T), without the statements about them."""
     phi = np.empty((rows.n_samples, len(theta.weights.log)))
     weights = 0.0 if problem.is_field else theta.weights.log[:, None]
 
@@ -198,7 +198,7 @@ class _Near:
         self.sums: tuple[Floats, ...] = ()
 
     def refresh(self) -> None:
-        """Compute the sums anew: thousands of small changes have left rounding errors."""
+        """Recompute the sums: thousands of small changes accumulate rounding errors."""
         self.sums = self.couplings.sums(self.phi)
 
     def of_rows(self, rows: Ints) -> SomeCouplings:
@@ -231,7 +231,7 @@ def _drawn_step(
     V: Floats | None,
     rng: np.random.Generator,
 ) -> Step:
-    """What `expected` gives for the rows X alone, but for the drawing, and without labels."""
+    """As `expected` for the rows X alone, with random rounding and without labels."""
     alone, state = of_batch(problem, some, X)
     step = expect(
         alone.rows,

@@ -1,8 +1,8 @@
-"""BayesianMixture on rows that come and go: what `partial_fit` keeps from one batch to the next.
+"""BayesianMixture on a stream: what `partial_fit` keeps from one batch to the next.
 
 The posteriors follow from averages over the rows, as in stochastic inference. Of the statements
-about rows that are gone there remains, for each class, where its rows went: a label in this batch
-attracts and repels with all labels before it. Pairs are about rows of one batch.
+about earlier rows, the memberships of the rows of each class are kept: a label in this batch
+attracts and repels together with all labels before it. Pairs are about rows of one batch.
 """
 
 from typing import Any, NamedTuple
@@ -131,7 +131,7 @@ class Stream(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """What a batch led to: labels of its rows, posteriors, and an estimate of the bound."""
+    """Result of a batch: labels of its rows, posteriors, and an estimate of the bound."""
 
     stream: Stream
     theta: Theta
@@ -151,7 +151,7 @@ def advance(
     step_sizes: StepSizes,
     total: float | None,
 ) -> Arrival:
-    """One step with the rows X of which ``side`` speaks; problem has their emission and prior.
+    """One step with the rows X that ``side`` is about; problem has their emission and prior.
 
     t counts the rows before this batch in batches of its size, so that a batch of one row moves
     little, and batches of one size count 1, 2, 3, … . ``total`` is N, by default the rows so far.

@@ -339,7 +339,7 @@ def without_overlaps(sets: Sets, atoms: Atoms) -> Sets:
         new = waiting.pop(0)
         for place, old in enumerate(done):
             if (old & new).any():
-                # What comes of the two is compared with all others again.
+                # The result of the two is compared with all others again.
                 done.pop(place)
                 waiting = [s for s in settled(old, new, atoms) if s.any()] + waiting
                 break

@@ -1,8 +1,8 @@
-"""How often annotators are wrong: cross-fitted, since a committee learns statements by heart.
+"""Error rates of annotators, cross-fitted because a committee memorises the statements it sees.
 
 The annotated rows fall into four folds. For each, metric, start and members are fitted without all
-statements about its rows; q_s is the probability that they give to what a held-out statement says,
-smoothed. Then, again and again,
+statements about its rows; q_s is the smoothed probability that they give to a held-out statement.
+Then, again and again,
 
     h_s = P(statement s is wrong)  by Bayes' rule from q_s and eps of its annotator
     eps_a = (2 + sum of h_s) / (20 + number of statements of annotator a)
@@ -104,7 +104,7 @@ def estimate_rates(problem: Problem, rates: Rates) -> tuple[Rates, Floats]:
             smooth = 0.95 * chance + 0.05 / others
             wrong = error_of(side, smooth, rates.of(said, who, K), K)
             rates = rates._replace(error=np.where(rates.free, _new(who, wrong, rates), rates.error))
-    # Where nothing is known about a statement, its annotator is.
+    # If nothing is known about a statement, use the error rate of its annotator.
     return rates, np.where(spoken & np.isnan(wrong), rates.of(said, who, K), wrong)
 
 

@@ -347,7 +347,7 @@ class DiscriminativeClustering(SideClusterer):
 
 
 class _Run(NamedTuple):
-    """What a fit found. P: memberships of all rows, None if it was fitted to some of them."""
+    """Result of a fit. P: memberships of all rows, None if it was fitted to a sample."""
 
     rates: Rates
     wrong: Floats
@@ -362,7 +362,7 @@ class _Done(NamedTuple):
 
 
 class Views(NamedTuple):
-    """What says where rows belong: the committee, in the metric, and the mixture."""
+    """The predictor: the committee, in the metric, and the mixture."""
 
     projection: Projection | None
     metric: Learned
@@ -394,7 +394,7 @@ def _judged(
     # Cross-fitted where there is such an estimate: a committee is too sure about statements that it
     # was fitted to.
     wrong = np.where(np.isnan(run.wrong), fitted, run.wrong)
-    wrong = np.where(np.isnan(wrong), error, wrong)  # of some classes nothing else is known
+    wrong = np.where(np.isnan(wrong), error, wrong)  # for some classes there is no other estimate
     names = (*side.annotators, None)
     speaks = np.unique(said.annotator % len(names))
     accuracy = {names[k]: float(1.0 - run.rates.error[k]) for k in speaks}

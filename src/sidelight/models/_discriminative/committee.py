@@ -1,4 +1,4 @@
-"""Six members, three blocks of features times two settings, and the mean of what they say."""
+"""Six members, three blocks of features times two settings, and the mean of their memberships."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -37,7 +37,7 @@ class Steps(NamedTuple):
 
 
 # With many rows starts are compared early, and the second setting goes on from the first: that
-# costs .004 to .009 ARI and spares two thirds of the time.
+# costs .004 to .009 ARI and saves two thirds of the time.
 FULL_ROWS = 2_000
 FULL = Steps(40, 100, 100, False)
 FAST = Steps(20, 25, 50, True)
@@ -99,7 +99,7 @@ def settings(n_clusters: int) -> list[Setting]:
 
 
 class Said(NamedTuple):
-    """What a committee says of the rows it was fitted to: the mean, and each member of some."""
+    """Memberships of the fitted rows by a committee: the mean and, for some rows, each member."""
 
     mean: Floats
     each: Floats  # (n_members, n_some, K)
@@ -115,7 +115,7 @@ def fit_committee(
     some: Ints | None = None,
     each_step: Callable[[], bool] | None = None,
 ) -> tuple[Committee, Said]:
-    """Fit all members to rows in the learned metric; some: rows of which every member is asked."""
+    """Fit all members to rows in the learned metric; some: rows with memberships by each member."""
     n = len(X)
     X = X.astype(np.float64 if n <= FULL_ROWS else np.float32, copy=False)
     rng = np.random.default_rng(seed)
@@ -182,5 +182,5 @@ def _fit_block(
 
 
 def matched(total: Floats, p: Floats) -> Ints:
-    """The order of columns of p that agrees most with what the others say."""
+    """The order of columns of p that agrees most with the other members."""
     return np.asarray(linear_sum_assignment(total.T @ p, maximize=True)[1])

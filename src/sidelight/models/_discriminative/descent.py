@@ -1,4 +1,4 @@
-"""L-BFGS without bounds: of every accepted step the value is lower than before.
+"""L-BFGS without bounds: every accepted step lowers the value.
 
 J. Nocedal and S. Wright, "Numerical Optimization", chapter 7. scipy's L-BFGS-B is the same method
 with bounds, and spends more time on checks of its own than small problems take.
@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 Evaluate = Callable[[Floats], tuple[float, Floats]]
 
 _MEMORY = 10  # pairs of steps and changes of the gradient that are remembered
-_ENOUGH = 1e-4  # share of the promised fall that a step has to bring
+_ENOUGH = 1e-4  # share of the predicted decrease that a step has to reach
 _SHORTEST = 1e-10  # steps below this share of the full one are not tried
 
 
@@ -44,7 +44,7 @@ def descend(
     for _ in range(max_iter):
         direction = _direction(gradient, steps)
         slope = float(gradient @ direction)
-        if not slope < 0:  # rounding has the last word
+        if not slope < 0:  # no further decrease but for rounding
             break
         found = _search(evaluate, x, value, direction, slope)
         if found is None:

@@ -1,8 +1,8 @@
-"""The fourth view of the data: a mixture of Gaussians, which sees what classifiers do not.
+"""The fourth view of the data: a mixture of Gaussians, which complements the classifiers.
 
-Classes of different covariance that overlap, and rows far from all others, are told apart by
-densities and not by a margin. So `BayesianMixture` has a quarter of the committee's say, as much as
-each block of features. Its statements, its start and its prior are its own, and X is as given.
+Densities, unlike margins, separate overlapping classes of different covariance, and rows far from
+all others. So `BayesianMixture` has a quarter of the weight in the committee, as much as each block
+of features. It uses the statements in its own way, with its own start and prior, and X as given.
 """
 
 from typing import Any, NamedTuple
@@ -46,7 +46,7 @@ def fit_mixture(
     warm: bool = False,
     of_small: bool = True,
 ) -> Mixture | None:
-    """A mixture whose clusters are matched to the columns of P; None where it could say nothing.
+    """A mixture whose clusters are matched to the columns of P; None if it cannot be fitted.
 
     P : memberships by the committee; warm : start from them; of_small : whether the data are small,
     and not a sample.
@@ -63,7 +63,7 @@ def fit_mixture(
     if warm:
         settings["init"] = P.argmax(axis=1)
     model = fitted(find_model("BayesianMixture")(n_clusters, **settings), X, side)._bare()
-    model.init = "seeded"  # its parameters are stored with it, and a start is as long as the data
+    model.init = "seeded"  # its parameters are saved with it, and a start is as long as the data
     return Mixture(model, matched(P, _padded(model, X, n_clusters)))
 
 

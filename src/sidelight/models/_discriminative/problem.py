@@ -1,4 +1,4 @@
-"""The problem of one fit, and its two ways: in full, and quickly for cross-fitting."""
+"""The problem of one fit, solved in full, or quickly for cross-fitting."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -67,7 +67,7 @@ def fit_in_full(
 
 
 def fit_quickly(problem: Problem, error: Floats, see: Bools, use: Bools, rows: Ints) -> Said:
-    """A committee that sees some statements only, in few steps; what it says about some rows.
+    """A committee fitted to some statements, in few steps; its memberships of some rows.
 
     see : the statements of J; use : those that the metric and the start may see too.
     """

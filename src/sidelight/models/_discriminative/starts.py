@@ -72,7 +72,7 @@ def fitted_labels(other: Any, X: NDArray[Any], side: SideInformation) -> Ints:
 
 
 def fitted(other: Any, X: NDArray[Any], side: SideInformation) -> Any:
-    """Another model, fitted; its warnings do not concern the user."""
+    """Another model, fitted; its warnings are of no use to the user."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return other.fit(X, side=side)

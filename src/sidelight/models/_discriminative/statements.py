@@ -27,7 +27,7 @@ _SMALLEST = 1e-12  # of a probability inside a logarithm
 
 
 class Votes(NamedTuple):
-    """What labels say about columns: row, column, and weight, below zero for "is not"."""
+    """Labels as entries: row, column, and weight, below zero for "is not"."""
 
     row: Ints
     column: Ints
@@ -215,7 +215,7 @@ def _merged(
     return first[start], second[start], total, low[start], slope[start]
 
 
-# What memberships say about statements
+# Statements judged by memberships
 
 
 def chance_of(side: SideInformation, column: Ints, place: Ints, P: NDArray[np.float64]) -> Floats:

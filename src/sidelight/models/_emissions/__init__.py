@@ -1,9 +1,9 @@
-"""What rows look like in one component of a mixture: a distribution and its conjugate prior.
+"""Emissions: the distribution of rows in one component of a mixture, with a conjugate prior.
 
 An emission is a subclass of `Emission`; one file each, named in `EMISSIONS`. It is made once per
-fit, by `of`, with everything that it has to know about the data and the prior. The mixture never
-looks into a row, a statistic or a posterior: it hands them from one method to the next, adds
-statistics up, and keeps posteriors.
+fit, by `of`, with all that it needs to know about the data and the prior. The mixture treats rows,
+statistics and posteriors as opaque: it passes them from one method to the next, adds up statistics,
+and stores posteriors.
 """
 
 from typing import Any

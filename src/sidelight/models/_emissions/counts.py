@@ -1,4 +1,4 @@
-"""What emissions of counts share: reading rows, checking them, and which columns say anything."""
+"""Shared by emissions of counts: reading rows, checking them, and choosing columns."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from sidelight.models._emissions.emission import Emission, Rows, Statistics
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# From here on doubles skip whole numbers, and a bound of such counts has no digit that is right.
+# Above it doubles skip whole numbers, and a bound of such counts has no correct digit.
 LARGEST = 2.0**53
 _DENSE = np.empty(0, dtype=np.int32)
 

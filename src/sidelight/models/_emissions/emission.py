@@ -1,4 +1,4 @@
-"""The seam between a mixture and its emissions, and what emissions of real numbers share."""
+"""The interface between a mixture and its emissions, and shared parts for real numbers."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -71,7 +71,7 @@ class Emission(ABC):
         """KL(q_k || p_k) of two posteriors, (T,)."""
 
     def parameters(self, posterior: Any) -> dict[str, Any]:
-        """What users see, by attribute name (without the underscore), one entry per component."""
+        """Attributes for users, by name (without the underscore), one entry per component."""
         return posterior._asdict()
 
     def coordinates(self, X: Rows) -> Any:
@@ -141,8 +141,8 @@ def of_components(posterior: Any, which: NDArray[np.int64]) -> Any:
 class Spread(NamedTuple):
     """Mean and variance of the columns that vary, and which they are.
 
-    A constant column says nothing about clusters. Left in, it would favour large ones: the more
-    rows a component has, the surer it is of a spread that is zero in all of them.
+    A constant column carries no information about clusters. If kept, it would favour large ones:
+    the more rows a component has, the surer it is of a spread that is zero in all of them.
     """
 
     columns: NDArray[np.int64]
@@ -152,7 +152,7 @@ class Spread(NamedTuple):
 
     @classmethod
     def of(cls, rows: Blocks) -> "Spread":
-        """Two passes, so that nothing is lost far from the origin."""
+        """Two passes, so that no digits are lost far from the origin."""
         n = rows.n_samples
 
         def sums(block: Block, _: None) -> tuple[Floats]:

@@ -2,7 +2,7 @@
 
     x_j | rate_j ~ Poisson(rate_j)      rate_j ~ Gamma(shape_j, rate = b_j)
 
-How much a row has in all does matter, unlike in "multinomial". Columns that never vary are left
+The total of a row does matter, unlike in "multinomial". Columns that never vary are left
 out, as for Gaussians.
 """
 

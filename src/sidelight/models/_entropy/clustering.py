@@ -57,9 +57,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-# Where neither a number of clusters nor labels say how large clusters are. With pairs alone, the
-# number found, twice the classes and more, and the mean ARI, on 26 tables, draw 0 and 1:
-# n/10 pairs .327, .321 -> .373, .376; n/5 .344, .335 -> .393, .386; n .513, .532 -> .503, .565.
+# If neither a number of clusters nor labels show how large clusters are. With pairs alone the
+# number found was twice that of the classes and more. Mean ARI on 26 tables, draws 0 and 1: n/10
+# pairs .327, .321 -> .373, .376; n/5 .344, .335 -> .393, .386; n .513, .532 -> .503, .565.
 _FEWEST_NEIGHBORS = 15
 
 
@@ -290,7 +290,7 @@ class StructuralEntropyClustering(EntropyGraphModel):
         k = self.n_clusters or (n_classes if n_classes > 1 else None)
         if k is not None:
             return min(self.published_n_neighbors(n_samples, k), 30)
-        # Clusters for which nothing speaks are taken for too small by √n: see _FEWEST_NEIGHBORS.
+        # Without any information √n assumes clusters that are too small: see _FEWEST_NEIGHBORS.
         fewest = min(_FEWEST_NEIGHBORS, n_samples // 10) if self.price else 1
         return min(max(self.published_n_neighbors(n_samples, math.sqrt(n_samples)), fewest), 30)
 
@@ -317,7 +317,7 @@ class StructuralEntropyClustering(EntropyGraphModel):
         self.price_ = found.price
         self._insertion = Insertion.into(found.level, modules, found.price)
         objective = search.costs_sum(found.level, modules)
-        # The search adds up gains; rounding must not make the last digit of the history rise.
+        # The search sums gains; rounding must not make the last digit of the history rise.
         history = np.maximum.accumulate([objective, *found.history[-2::-1]])[::-1]
         published = Published(objective, history, len(history))
         self._publish(labels, naming, published, side, seed)
@@ -333,7 +333,7 @@ class StructuralEntropyClustering(EntropyGraphModel):
 
 # The search
 
-# A lower price changes next to nothing: after it comes 0.
+# A lower price changes almost nothing, so the next one is 0.
 _LOWEST_PRICE = 0.1
 
 
@@ -341,14 +341,14 @@ class Problem(NamedTuple):
     """What is searched, and how."""
 
     level: search.Level
-    pairs: sparse.csr_array  # what is said of single pairs of rows
+    pairs: sparse.csr_array  # statements about single pairs of rows
     groups: Ints  # of rows that belong together
     begin: Ints | None  # clusters to start from
     all_equal: bool
     n_clusters: int | None
     must_first: bool
     refine: bool | str
-    price: float  # that the cuts of the level hold
+    price: float  # included in the cuts of the level
 
     @property
     def climbs(self) -> bool:
@@ -371,7 +371,7 @@ class Problem(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """A partition of the rows, the way there, and the level that was searched.
+    """A partition of the rows, the history, and the level that was searched.
 
     Node k of the level is row order[k].
     """
@@ -401,12 +401,13 @@ def run(
 
 
 def _is_torn(problem: Problem, labels: Ints) -> bool:
-    """Whether half of the clusters that were asked for are single rows or hardly more than stated.
+    """Whether half of the requested clusters are single rows, or annotated rows and hardly others.
 
-    The price is there to find the number. With ten overlapping classes and ``n_clusters=10`` all
-    rows but nine were one cluster, and with many rows the labelled rows of a class were a cluster
-    without the others of the class. A few such clusters do no harm: classes of real tables are
-    uneven. A third instead of a half costs .01 with n pairs on the development tables.
+    The purpose of the price is to find the number of clusters. With ten overlapping classes and
+    ``n_clusters=10``, all rows but nine were one cluster; with many rows, the labelled rows of a
+    class were a cluster without the other rows of the class. A few such clusters do no harm:
+    classes of real tables are uneven. A third instead of a half costs .01 with n pairs on the
+    development tables.
     """
     asked = problem.n_clusters is not None and problem.begin is None and problem.climbs
     if not asked or problem.price == 0:
@@ -529,7 +530,7 @@ def _numbered(labels: Ints) -> Ints:
 
 
 def edge_relation(level: search.Level, pairs: sparse.csr_array, labels: Ints) -> Floats:
-    """For each edge of the level what statements say of its ends (beside their groups)."""
+    """For each edge of the level the statements about its ends (beside their groups)."""
     pairs = pairs.tocoo()
     n = level.n_nodes
     row = np.repeat(np.arange(n), np.diff(level.indptr))

@@ -1,4 +1,4 @@
-"""What the models of structural entropy share: the fit around the search, and new rows.
+"""Shared by the models of structural entropy: the fit around the search, and new rows.
 
 `predict` puts a new row where it raises the objective of the partition least.
 """
@@ -45,7 +45,7 @@ class Insertion(NamedTuple):
         return cls(modules.volume, modules.cut, level.total, level.floor, price)
 
     def rise(self, module: Ints, degree: Floats, shared: Floats) -> Floats:
-        """What the objective rises by if a row of some degree joins a module."""
+        """The increase of the objective if a row of some degree joins a module."""
         volume, cut = self.volume[module], self.cut[module]
         new = self._cost(volume + degree, cut + (1 + self.price) * degree - 2 * shared)
         rise: Floats = new - self._cost(volume, cut)
@@ -113,7 +113,7 @@ class EntropyGraphModel(GraphModel, ABC):
 
     @abstractmethod
     def _publish_found(self, found: Any, side: SideInformation, seed: int) -> Self:
-        """Leave what was found."""
+        """Set the attributes of the model."""
 
     def _strengths(self, rows: RowGraph) -> Strengths:
         """Similarities of any two rows, and the highest and lowest of all."""
@@ -126,7 +126,7 @@ class EntropyGraphModel(GraphModel, ABC):
         if rows.affinity == "precomputed":
             is_full = graph.nnz and graph.nnz == graph.shape[0] * (graph.shape[0] - 1)
             return float(graph.data.min()) if is_full else 0.0
-        # Of rows with a scale each it is zero for all purposes: most are many scales apart.
+        # With local scales it is practically zero: most rows are many scales apart.
         if self.lowest_similarity == "zero" or rows.affinity == "local":
             return 0.0
         if rows.affinity == "cosine":

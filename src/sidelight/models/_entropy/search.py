@@ -48,14 +48,14 @@ class Level(NamedTuple):
     near: NDArray[np.int32]
     weight: Floats
     linked: NDArray[np.bool_]
-    pull: Floats  # what an edge's ends gain by sharing a module, whatever else; or nothing
+    pull: Floats  # the gain of an edge's two ends if they share a module; or empty
     volume: Floats
     cut: Floats
     owner: Ints
     group: Ints
     amount: Floats
     ties: Ties
-    own: Floats  # what each node has in common with itself in the relation between groups
+    own: Floats  # the common weight of each node with itself in the relation between groups
     total: float  # volume of the whole graph
     floor: float  # the smallest volume whose logarithm is taken
     constant: float  # the part of the objective that no partition changes, times the total
@@ -79,7 +79,7 @@ class Level(NamedTuple):
 
     @property
     def scale(self) -> entropy.Scale:
-        """What logarithms of volumes are compared with, as kernels take it."""
+        """The scale for logarithms of volumes, as kernels take it."""
         return entropy.Scale(float(np.log2(self.total)), self.floor)
 
     def table(self) -> entropy.Table:
@@ -163,7 +163,7 @@ def _both_graphs(data: sparse.csr_array, relation: sparse.csr_array) -> tuple[An
 
 
 def _cut_between_groups(n: int, group: Ints, amount: Floats, ties: Ties) -> Floats:
-    """What each row has in common with all other rows in the relation between groups."""
+    """The common weight of each row with all others in the relation between groups."""
     cut = np.zeros(n)
     inside = group >= 0
     if not inside.any():
@@ -204,7 +204,7 @@ def modules_of(level: Level, labels: Ints, n_modules: int | None = None) -> Modu
 
 
 def objective(level: Level, labels: Ints) -> float:
-    """L of Eq. 3.5 for a partition of the level's nodes, from its definition, less what pulls."""
+    """L of Eq. 3.5 for a partition of the level's nodes, from its definition, minus the pulls."""
     return costs_sum(level, modules_of(level, labels)) - _pull_inside(level, labels) / level.total
 
 
@@ -305,7 +305,7 @@ def mergers(
     found = merging.Mergers(parent, gone, np.empty(n))
     chains, progress = _chains(level), np.array([len(level.near), n, 0, -1])
     while merging.merge_modules(pool, sums, chains, rules, queue, found, _PORTION, progress):
-        pass  # in portions, between which Ctrl-C is heard
+        pass  # in portions, so that Ctrl-C works
     _, n_left, _, n_steps = progress.tolist()
     count_work("heap steps", n_steps)
     return Merged(parent, gone[: n - n_left], found.cut_then[: n - n_left])
@@ -327,7 +327,7 @@ def _pool(level: Level, relation: Floats) -> merging.Pool:
 
 
 def _chains(level: Level) -> merging.Chains:
-    """What each node holds of groups, as a chain: first entry, and the one after each entry."""
+    """The amounts of groups in each node, as a linked list: first entry, and the next of each."""
     owner = level.owner
     head = np.where(np.diff(owner) > 0, owner[:-1], -1)
     following = np.arange(1, owner[-1] + 1)
@@ -498,7 +498,7 @@ def reordered(level: Level, order: Ints) -> Level:
 class Room:
     """Memory for the edges of levels, of which two are in use: one is read, the next is written.
 
-    Of many rows, memory that is taken anew for every level can cost as much time as the sums do.
+    With many rows, allocating memory anew for every level can take as long as the sums.
     """
 
     def __init__(self) -> None:
@@ -513,7 +513,7 @@ class Room:
                 in_use.append(edges)
             elif len(edges[0]) >= n_edges and len(edges[3]) >= n_pulls:
                 return edges
-        self._edges = in_use  # the others are too small, and go before there are larger ones
+        self._edges = in_use  # the others are too small: free them first
         self._edges.append((
             np.empty(n_edges, dtype=np.int32), np.empty(n_edges),
             np.empty(n_edges, dtype=np.bool_), np.empty(n_pulls),
@@ -535,7 +535,7 @@ def aggregate(level: Level, labels: Ints, room: Room | None = None) -> Level:
     volume, cut = np.empty(n), np.empty(n)
     out = entropy.Graph(indptr, near, weight, linked, pull, volume, cut)
     n_edges, place = 0, np.full(n, -1)
-    for start in range(0, len(members), _NODES):  # portions, so that Ctrl-C is heard
+    for start in range(0, len(members), _NODES):  # portions, so that Ctrl-C works
         stop = min(start + _NODES, len(members))
         n_edges = entropy.aggregate_edges(
             level.graph, labels, members, start, stop, n_edges, out, place

@@ -1,9 +1,9 @@
-"""The relation graph G': what statements say about pairs of rows, as weights beside similarities.
+"""The relation graph G': statements about pairs of rows, as weights beside similarities.
 
-Positive weights hold rows together, negative ones apart. What is said of a pair itself is kept for
-the pair; what follows (must-links chain, labels tie and part whole classes, cannot-links spread to
-groups) is kept as one number for each pair of groups and never expanded: 100,000 labels in 10
-classes entail 4.5e9 pairs.
+Positive weights hold rows together, negative ones apart. A stated pair keeps its own weight.
+Implied pairs (must-links chain, labels tie and separate whole classes, cannot-links spread to
+groups) are one number for each pair of groups and never expanded: 100,000 labels in 10 classes
+entail 4.5e9 pairs.
 """
 
 from collections.abc import Callable
@@ -57,7 +57,7 @@ class Relation(NamedTuple):
 
     @classmethod
     def none(cls, n_samples: int) -> "Relation":
-        """Nothing is said."""
+        """A relation without statements."""
         nothing = np.empty(0, dtype=np.int64)
         return cls(
             sparse.csr_array((n_samples, n_samples)),
@@ -95,7 +95,7 @@ def relation_graph(
 
 
 def stated_relation(side: SideInformation, strengths: Strengths, side_weight: float) -> Relation:
-    """A relation graph of `stated_pairs` alone: each weighs its own, whatever else is said."""
+    """A relation graph of `stated_pairs` only: each has its own weight."""
     pairs = stated_pairs(side)
     i = np.repeat(np.arange(pairs.shape[0]), np.diff(pairs.indptr))
     j = pairs.indices.astype(np.int64)
@@ -105,10 +105,10 @@ def stated_relation(side: SideInformation, strengths: Strengths, side_weight: fl
 
 
 def stated_pairs(side: SideInformation) -> sparse.csr_array:
-    """What is said of pairs of rows: the sum of the weights, those of cannot-links below zero.
+    """Statements about pairs of rows: the sum of the weights, those of cannot-links below zero.
 
-    A label ties its row to the first row of its class, a negative label parts the two, and the
-    first rows of two classes are apart. What follows from chains is left out, so that there are no
+    A label ties its row to the first row of its class, a negative label separates the two, and the
+    first rows of two classes are apart. Pairs implied by chains are left out, so that there are no
     more pairs than statements and pairs of classes.
     """
     said = side.once
@@ -137,8 +137,8 @@ def stated_pairs(side: SideInformation) -> sparse.csr_array:
 def exceptions(side: SideInformation) -> sparse.csr_array:
     """`stated_pairs`, weighed by how many rows are in the wrong place if a statement is broken.
 
-    Where two groups of rows that belong together are said to be apart, and are not, those of the
-    smaller one are, however often it was said; at least one row for each statement.
+    If two groups are kept apart by statements and end up together, the rows of the smaller group
+    are in the wrong place, however often that was stated; at least one row for each statement.
     """
     pairs = stated_pairs(side)
     group = np.asarray(side.groups())
@@ -269,7 +269,7 @@ def _expanded(said: Statements, facts: _Facts, strengths: Strengths, scale: Floa
     k, m, pair = facts.apart_pairs(np.arange(facts.n_apart))
     apart = scale[1] * strengths.of(k, m, False) * facts.amount[k] * facts.amount[m]
     apart *= facts.apart_weight[pair]
-    # Said to be apart, and entailed to be together: both count.
+    # Stated to be apart and implied to be together: both count.
     clash = said.take((said.kind == CANNOT) & (facts.group[said.i] == facts.group[said.j]))
     against = scale[1] * clash.weight * strengths.of(clash.i, clash.j, False)
     pairs = symmetric(
@@ -309,7 +309,7 @@ def _by_groups(said: Statements, facts: _Facts, strengths: Strengths, scale: Flo
         here = np.where(stated[place] == keys, n_stated[place], 0)
     entails = here < n_pairs
     a, b, weight, keys = a[entails], b[entails], weight[entails], keys[entails]
-    # What the groups say of a stated pair is taken away from its own weight.
+    # The weight of a stated pair that its groups already have is subtracted.
     order = np.argsort(keys)
     place = np.searchsorted(keys[order], low * n_groups + high)
     found = np.append(keys[order], -1)[place] == low * n_groups + high

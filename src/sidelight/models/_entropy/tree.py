@@ -340,10 +340,10 @@ class StructuralEntropyTree(EntropyGraphModel):
         return run(problem, step)
 
     def _data_level(self, graph: sparse.csr_array, side: SideInformation) -> search.Level:
-        """The data alone, with what it saves to keep what is said of two rows.
+        """The data alone, with the bits saved by keeping each statement about two rows.
 
-        A broken statement is an exception, told by naming its rows: log2 n bits for each, and two
-        of them, the paper's phi; times the weight of an edge.
+        A broken statement is an exception, described by naming its rows: log2 n bits for each, so
+        2 log2 n with the default ``side_weight``, the paper's phi; times the weight of an edge.
         """
         edge = float(graph.data.mean()) if graph.nnz else 1.0
         bits = self.side_weight * math.log2(max(side.n_samples, 2)) * edge
@@ -364,7 +364,7 @@ class StructuralEntropyTree(EntropyGraphModel):
         self.cluster_nodes_[labels] = node
         self.tree_, self.binary_tree_ = _cluster_tree(low), _cluster_tree(found.binary)
         self.binary_objective_ = trees.entropy(found.binary)
-        self._node_volumes = found.binary.volume  # for `cut`: heights do not tell them to the bit
+        self._node_volumes = found.binary.volume  # for `cut`: heights do not determine them exactly
         modules = search.modules_of(found.data, labels, len(naming.names))
         self._insertion = Insertion.into(found.data, modules)
         objective = trees.entropy(low)
@@ -376,7 +376,7 @@ class StructuralEntropyTree(EntropyGraphModel):
 
 
 class Problem(NamedTuple):
-    """What is searched, and how."""
+    """The problem of a search, and its options."""
 
     level: search.Level  # both graphs
     leaf_cut: Floats  # of the rows, in the data
@@ -407,7 +407,7 @@ def run(problem: Problem, step: Callable[[], bool] = never) -> _Run:
     if problem.n_clusters is not None:
         labels = exactly(nodes, data, problem.n_clusters, groups, problem.refine)
     elif problem.all_equal or not problem.level.linked.any():
-        # Nothing tells rows apart, or nothing joins them but statements.
+        # The rows are all alike, or only statements join them.
         labels = np.zeros_like(groups) if problem.all_equal else groups
     elif problem.compress:
         kept = trees.compress(nodes, problem.height)
@@ -442,7 +442,7 @@ def _layered(problem: Problem, nodes: trees.Nodes, chosen: NDArray[np.bool_]) ->
 def exactly(
     nodes: trees.Nodes, data: search.Level, n_wanted: int, groups: Ints, refine: bool
 ) -> Ints:
-    """So many clusters from a tree, and with ``refine`` rows moved between them."""
+    """A given number of clusters from a tree, with rows moved between them by ``refine``."""
     known = trees.judged(nodes, data)
     return search.renumbered(trees.exactly(known, data, n_wanted, groups if refine else None))
 

@@ -15,10 +15,10 @@ same as a larger cut,
 
 and so every operation of `search` minimises it on a level whose cuts are `search.priced`.
 
-In L itself a cannot-link is a negative weight g'_X, which counts the more the smaller its module
-is, without end; and the pairs that follow from m statements are m² where these chain. So L has its
-minimum where whatever must-links join is alone. In J a broken statement costs the same in clusters
-of any size, and what follows from statements is in the tree: rows that belong together are a node.
+In L itself a cannot-link is a negative weight g'_X, which counts more in a smaller module, without
+limit; and m statements in a chain imply m² pairs. So at the minimum of L every must-linked group is
+a module of its own. In J a broken statement costs the same in clusters of any size, and implied
+statements are in the tree: rows that belong together are a node.
 """
 
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ class Nodes(NamedTuple):
     cut: Floats
     n_leaves: int
     total: float
-    pulled: Floats  # what pulls the leaves below a node together; nothing unless judged
+    pulled: Floats  # sum of the pulls between leaves below a node; zero unless judged
 
     @property
     def n_nodes(self) -> int:
@@ -86,7 +86,7 @@ def stretch(
 ) -> tuple[Nodes, Ints]:
     """Join the best connected pair of nodes under the root, again and again: the binary tree.
 
-    What no edge joins in the end hangs side by side under the root, or under the node of its part.
+    Nodes that no edge joins in the end are children of the root, or of the node of their part.
 
     Parameters
     ----------
@@ -268,8 +268,7 @@ def clusters_of(nodes: Nodes, chosen: Bools) -> Ints:
 def cheapest(nodes: Nodes, data: Level, price: float, blocks: Ints) -> Ints:
     """The clusters of lowest J that are found from several cuts of a judged tree.
 
-    A coarse cut may have joined what a finer one could have joined better, and a fine one may end
-    where no single merger gains: J decides.
+    A coarse cut may join too much, and a fine cut may end where no single merger gains: J decides.
     """
     level = search.priced(data, price)
     starts = [modules_below_root(nodes, p) for p in _around(price)]
@@ -305,14 +304,13 @@ def exactly(nodes: Nodes, data: Level, n_wanted: int, blocks: Ints | None = None
     """Find ``n_wanted`` clusters: cut the tree into at least as many nodes, and merge.
 
     The cut is made at the highest price at which the tree has that many. Modules with less than a
-    twentieth of an even share do not count, if that is possible, and join the one they are most
-    alike first: asked for ten clusters, nobody wants three and seven rows that are far from all.
-
-    With ``blocks``, blocks and rows move after that, and of several cuts the one counts that ends
-    with the fewest single rows, then with the fewest clusters that are so small, and then with the
-    lowest J. At a price it can pay to empty a cluster and leave its name to a few rows. If that
-    happened in all cuts, all is done again at no price, at which even clusters are cheaper, and
-    from the finest cut too: in a large graph the nodes of the tree are far from its clusters.
+    twentieth of an even share do not count, if possible, and join the most similar one first: a
+    user who asks for ten clusters does not want three, and seven single rows far from all. With
+    ``blocks``, blocks and rows move after that. Of several cuts the one is taken that ends with the
+    fewest single rows, then with the fewest clusters that are so small, and then with the lowest J.
+    With a price it can pay to empty a cluster except for a few rows. If that happened in all cuts,
+    the search is repeated without a price, where even clusters are cheaper, and from the finest cut
+    too: in a large graph the nodes of the tree are far from its clusters.
     """
     smallest = nodes.total / (20 * n_wanted)
     price = _highest_price(nodes, n_wanted, smallest)
@@ -349,8 +347,8 @@ def _faults(data: Level, labels: Ints, smallest: float) -> tuple[int, int]:
 def _highest_price(nodes: Nodes, n_wanted: int, smallest: float) -> float | None:
     """The highest price, up to 2, with enough modules of that volume; None if there is none.
 
-    The number of modules grows as the price falls, but that of large ones does not: at low prices
-    a large graph has small ones alone. So prices are tried in small steps down to 0.
+    The number of modules grows as the price falls, but not the number of large modules: at low
+    prices a large graph has only small ones. So prices are tried in small steps down to 0.
     """
 
     def enough(price: float) -> bool:
@@ -372,7 +370,7 @@ def _highest_price(nodes: Nodes, n_wanted: int, smallest: float) -> float | None
 
 
 def _absorbed(level: Level, labels: Ints, small: Bools) -> Ints:
-    """Small modules join a module that is not, or a larger one, the one they are most alike."""
+    """Merge small modules into the most similar module that is not small, or into a larger one."""
     upper = search.aggregate(level, labels)
     row = np.repeat(np.arange(upper.n_nodes), np.diff(upper.indptr))
     near = upper.near.astype(np.int64)

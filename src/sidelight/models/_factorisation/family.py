@@ -1,4 +1,4 @@
-"""What the factorisations share: the multiplicative step, the loop around it, and the fit."""
+"""Shared by the factorisations: the multiplicative step, the loop around it, and the fit."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -46,7 +46,7 @@ def multiplied(x: Floats, above: Floats, below: Floats, power: float = 1.0) -> F
 
 
 class Run(NamedTuple):
-    """What one start led to; factors: what the steps have changed."""
+    """Result of one start; factors: the arrays that the steps change."""
 
     labels: Ints
     objective: float
@@ -83,9 +83,9 @@ def descend(
             stop = each_iteration()
             if stop:
                 break
-        # The floor and rounding may lift the last digit.
+        # The floor and rounding may raise the last digit.
         history.append(min(objective(factors), history[-1]))
-        # Where factors can be exact, no share of what is left is small enough.
+        # If factors can be exact, no share of the remaining objective is small enough.
         left = max(abs(history[-1]), 0.1 * abs(at_first))
         explained = max(at_zero - history[-1], 0.0)
         converged = history[-2] - history[-1] <= tol * min(left, explained)

@@ -25,9 +25,9 @@ Departures from the paper:
   others are taken only where L rises, with everything re-estimated.
 - Beside single rows, chunklets and Kempe chains move (``compound_moves``). The loss that the paper
   reports at p = 1 is a failure of moving rows one by one.
-- The likelihood has no upper bound as a variance goes to 0. A weak inverse-gamma prior (a, s0) sees
-  to that; without it (variance_prior=0, as published) no cluster is made smaller than two rows, and
-  no variance falls below 1e-6 of the data's.
+- The likelihood has no upper bound as a variance goes to 0. A weak inverse-gamma prior (a, s0)
+  prevents that; without it (variance_prior=0, as published) no cluster is made smaller than two
+  rows, and no variance falls below 1e-6 of the data's.
 - An estimated accuracy is never below chance. Without that bound a wrong map from classes to
   clusters, in which nearly every label is wrong, explains the labels as well as the right map does.
 - p = 1 stands for 1 - 1e-6, p = 0 for 1e-6. A layer without statements is left out.
@@ -228,7 +228,7 @@ class AnnotatedGaussianMixture(RowMixture):
     >>> AnnotatedGaussianMixture(2, random_state=0).fit_predict(X).tolist()
     [0, 0, 0, 1, 1, 1]
 
-    An annotator who is known to lie is as good as one who does not:
+    An annotator who is known to be always wrong is as useful as one who is always right:
 
     >>> side = SideInformation.from_pairs(must=[(2, 3)], n_samples=6, annotator="bob")
     >>> bad = AnnotatedGaussianMixture(2, accuracy={"bob": 0.01}, random_state=0).fit(X, side=side)
@@ -307,8 +307,8 @@ class AnnotatedGaussianMixture(RowMixture):
         """The paper's model and budget; ``accuracy=p`` for its model with priors.
 
         Block models, no prior on the variances, 10 starts and 50 generations of 10 children, each
-        improved by moving annotated rows one by one. What differs from the paper is where that is
-        wrong: see the head of the module. ``compound_moves=True`` is the paper's model, searched
+        improved by moving annotated rows one by one. It departs from the paper only where the paper
+        is wrong: see the head of the module. ``compound_moves=True`` is the paper's model, searched
         as by default.
         """
         return super().as_published(**changes)
@@ -449,7 +449,7 @@ class AnnotatedGaussianMixture(RowMixture):
     def _judge_statements(
         self, problem: Problem, side: SideInformation, labels: Any, cluster_of: Ints
     ) -> tuple[Floats, dict[Any, float]]:
-        """How probably each statement is wrong, and how accurate the annotators are."""
+        """The probability that each statement is wrong, and the accuracies of the annotators."""
         about, labels = about_annotated_rows(side, labels)
         told = about.statements
         stated = told.take(told.sign != 0).rows

@@ -1,7 +1,8 @@
-"""What the clusters cannot tell about annotators: sentences of advice.
+"""Advice on estimated accuracies that say little about annotators.
 
-An estimated accuracy compares people with clusters. Where clusters do not follow the classes, it
-says little about people, and those who labelled the same rows are a better witness.
+An estimated accuracy compares people with clusters. If the clusters do not follow the classes, it
+says little about people; then agreement between people who labelled the same rows is the better
+evidence.
 """
 
 from typing import Any
@@ -84,7 +85,7 @@ def _shared_labels(side: SideInformation, violated: NDArray[np.bool_]) -> tuple[
             (np.ones(len(number), dtype=np.int64), (people, number)),
             shape=(n_people, int(number.max(initial=-1)) + 1),
         )
-        said_it.data[:] = 1  # whoever repeats a label has said it once
+        said_it.data[:] = 1  # a repeated label counts once
         return (said_it @ said_it.T).toarray()
 
     everything = np.ones(len(label), dtype=bool)

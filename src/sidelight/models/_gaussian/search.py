@@ -38,8 +38,8 @@ _LEAST_GAIN = 1e-4
 _POLISH_PASSES = 300
 # Rows whose best move would lose more than this, in nats, are not looked at in every sweep.
 _PATIENCE = 1.0
-# Up to this number of rows, all rows are moved one by one: that spares many small steps
-# outside of kernels, and ends higher. At 10,000 rows it finds no better partitions, in more time.
+# Up to this number of rows, all rows are moved one by one: that saves many small steps outside of
+# kernels, and ends higher. At 10,000 rows it finds no better partitions, in more time.
 EVERY_ROW_UP_TO = 4_096
 
 
@@ -113,7 +113,7 @@ class Problem(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """A partition, and what follows from it."""
+    """A partition, with the quantities that follow from it."""
 
     labels: Any
     means: Floats
@@ -124,12 +124,12 @@ class Solution(NamedTuple):
 
     @property
     def genes(self) -> Floats:
-        """What a child gets of it."""
+        """The part that a child inherits."""
         return self.means
 
 
 class Found(NamedTuple):
-    """What a search came to: the best solution, the population's scores, and the way there."""
+    """Result of a search: the best solution, the population's scores, and the history."""
 
     best: Solution
     scores: Floats
@@ -297,7 +297,7 @@ class Search:
 
     @property
     def tolerance(self) -> float:
-        """Gains below this are rounding, and would let rows wander for ever."""
+        """Gains below this are rounding, and would make rows move for ever."""
         return 1e-10 + 1e-13 * abs(self.value)
 
     def run(self, deadline: float, known: Floats) -> Solution:
@@ -399,9 +399,11 @@ class Search:
         )  # fmt: skip
 
     def _match_again(self) -> bool:
-        """Match classes to clusters anew, whomever one believes; whether that raised the objective.
+        """Match classes to clusters again, trusting different annotators; whether the objective
+        rose.
 
-        Only by those who are believed now, one who is always wrong could stay so for ever.
+        If only the currently trusted annotators were used, one who is always wrong could stay
+        trusted for ever.
         """
         said = self.problem.annotations
         if not len(said.lead):
@@ -449,8 +451,8 @@ def improve(
 def polish(problem: Problem, found: Found) -> Found:
     """Without statements: rows to their likeliest clusters until none moves, so predict agrees.
 
-    Here a cluster may lose its last rows, since `predict` would not give it any. Most often all
-    rows are where they are likeliest already: a look tells, for which nothing has to be compiled.
+    Here a cluster may lose its last rows, since `predict` would not give it any. Mostly all rows
+    are where they are likeliest already; a check shows that without compiling anything.
     """
     problem = problem.silent()
     if found.best.counts.all():
@@ -482,7 +484,7 @@ class Seeds(NamedTuple):
     who: Ints
 
     def of_start(self, number: int) -> tuple[Ints, Ints, Floats]:
-        """Those that a start uses: all, or in turn all but one annotator's, for one may be wrong.
+        """The labels that a start uses: all, or in turn all but one annotator's, who may be wrong.
 
         A class named by no other annotator keeps its labels.
         """
@@ -496,7 +498,7 @@ class Seeds(NamedTuple):
 
 
 class _How(NamedTuple):
-    """What all members of the population are made with."""
+    """The common arguments of all members of the population."""
 
     seeds: Seeds
     deadline: Deadline

@@ -17,27 +17,27 @@ from sidelight.side import ClassColumns, SideInformation, Statements
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# The prior of an unknown accuracy, cut off at what guessing would get right: as strong as three
-# statements, and never worse than chance. Else a map from classes to clusters that is wrong would
-# be explained by an annotator who is always wrong.
+# The prior of an unknown accuracy, cut off at the accuracy of guessing: as strong as three
+# statements, and never worse than chance. Otherwise a wrong map from classes to clusters could be
+# explained by an annotator who is always wrong.
 BETA = (2.0, 1.0)
 # Two rows are in one cluster or not; a label is one of several classes.
 CHANCE_OF_A_PAIR = 0.5
-# An accuracy of 1 would make one mistake impossible, and the likelihood of all the rest worthless.
+# With an accuracy of 1 a single mistake would have probability 0, whatever the other data.
 SUREST = 1e-6
 # Moves of longer chunklets and chains are expensive and seldom accepted.
 LONGEST_CHAIN = 256
-# Tables of what tallies and edges are worth, in entries per statement: weights of whole numbers
-# beyond that are looked up nowhere.
+# Size limit of the tables of terms, in entries per statement; larger whole weights are computed
+# directly.
 _TABLE_ENTRIES = 8
 # Annotators whose labels alone are tried to match classes to clusters.
 _BELIEFS = 8
-# Statements are looked at in portions, to bound the memory.
+# Statements are processed in portions, to limit the memory.
 _PORTION = 65_536
 
 
 class Annotations(NamedTuple):
-    """All that people said, about the annotated rows alone (ascending), or about every row.
+    """All statements, about only the annotated rows (ascending) or about every row.
 
     ``rows`` has no data yet. ``lead`` is, for each column (a class of one vocabulary), its cluster:
     class c is cluster c in the leading vocabulary, and -1 (to be matched) in the others.
@@ -329,7 +329,7 @@ def log_above(a: Floats, b: Floats, x: Floats) -> Floats:
 def _annotator_tables(
     weight: Floats, who: Ints, given: NDArray[np.bool_], chance: Floats
 ) -> tuple[Ints, Floats]:
-    """What each number of statements that agree is worth, annotator by annotator: spans, values.
+    """The term for each number of agreeing statements, annotator by annotator: spans, values.
 
     For those whose accuracy is estimated and whose weights are whole numbers; others have none.
     """
@@ -379,7 +379,7 @@ def _chunklets(pairs: _Pairs, tie: Ints, n_rows: int) -> tuple[Ints, Ints]:
     return np.append(0, np.cumsum(sizes[wanted])).astype(np.int64), rows
 
 
-# What a partition says about the people
+# Annotators, given a partition
 
 
 def mean_accuracy(agreed: Floats, violated: Floats, chance: Floats) -> Floats:
@@ -391,7 +391,7 @@ def mean_accuracy(agreed: Floats, violated: Floats, chance: Floats) -> Floats:
 
 
 class Evidence(NamedTuple):
-    """What is known about the annotated rows once a partition is found, everything else fixed.
+    """Posteriors of the annotated rows given a partition, with everything else fixed.
 
     support (n_annotated, K) is the log posterior of each row's cluster from its own data and all
     statements about it, each annotator as accurate as estimated. odds (per statement) is
@@ -418,7 +418,7 @@ def weigh(
     log_density: Floats,
     annotations: Annotations,
 ) -> Evidence:
-    """Add up, for each annotated row, what its data and the statements say."""
+    """Sum the evidence of the data and the statements for each annotated row."""
     said = side.statements
     n_clusters = log_density.shape[1]
     given, chance = annotations.given, annotations.chance
@@ -452,7 +452,7 @@ def weigh(
 
 
 def statement_errors(side: SideInformation, known: Evidence) -> Floats:
-    """For each statement the probability that it is wrong; 0 for what states nothing (unsure).
+    """For each statement the probability that it is wrong; 0 for "unsure".
 
     With the statement removed and everything else fixed, P(agree) comes from the posterior of the
     rows' clusters; then (1-p)^w P(disagree) / [(1-p)^w P(disagree) + p^w P(agree)].
@@ -506,7 +506,7 @@ def _pair_errors(side: SideInformation, here: Ints, between: Floats, known: Evid
         sides.append(support - logsumexp(support, axis=1, keepdims=True))
     together = logsumexp(sides[0] + sides[1], axis=1)
     apart = np.log(-np.expm1(np.minimum(together, -1e-15)))
-    # What the other statements about the same two rows say.
+    # The evidence of the other statements about the same two rows.
     own = np.where(must, known.odds[here], -known.odds[here]) * said.binding[here]
     together = together + between - own
     agree, disagree = np.where(must, together, apart), np.where(must, apart, together)

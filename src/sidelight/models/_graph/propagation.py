@@ -259,7 +259,7 @@ def closed_form(
 def propagated(
     S: sparse.csr_array, sources: sparse.csr_array, alpha: float, tol: float
 ) -> sparse.csr_array:
-    """(I − αS)^−1 P, without entries that what is below ``tol`` would give."""
+    """(I − αS)^−1 P, without the contributions of remainders below ``tol``."""
     n, n_columns = sources.shape
     S = sparse.csr_array((S.data, S.indices.astype(np.int64), S.indptr.astype(np.int64)), S.shape)
     by_column = sources.tocsc()

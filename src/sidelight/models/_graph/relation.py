@@ -178,7 +178,7 @@ class RelationSpectral(SpectralModel):
     def _weighed(
         self, rows: RowGraph, sources: dict[Any, SideInformation], side: SideInformation
     ) -> Embedding:
-        """The embedding with the sources as they are weighed now."""
+        """The embedding with the current weights of the sources."""
         graph = with_statements(rows.graph, sources, self.source_weights_)
         return self._of_graph(graph, rows.seed, side)
 

@@ -1,7 +1,7 @@
-"""What the spectral models share: the fit around an embedding of the rows.
+"""Shared by the spectral models: the fit around an embedding of the rows.
 
-A model changes the neighbour graph by what people said; its leading eigenvectors, rows scaled to
-length 1, are divided by k-means.
+A model changes the neighbour graph according to the statements; k-means then divides the rows of
+its leading eigenvectors, scaled to length 1.
 """
 
 import math
@@ -42,7 +42,7 @@ SPECTRAL_PARAMETERS: dict[str, list[Any]] = {
 
 
 class Embedding(NamedTuple):
-    """A vector for each row, and how many clusters there are to be."""
+    """A vector for each row, and the number of clusters."""
 
     number: Number
     vectors: Floats
@@ -130,7 +130,7 @@ class SpectralModel(GraphModel, ABC):
     def _chosen(
         self, spectrum: Spectrum, candidates: tuple[int, int], seed: int, side: SideInformation
     ) -> Embedding:
-        """As many vectors as there are to be clusters."""
+        """As many vectors as clusters."""
         rng = np.random.default_rng([seed, 1])
         number = choose_number(self.n_clusters, side, spectrum, candidates, rng)
         return Embedding(number, unit_rows(spectrum.vectors[:, : number.n_clusters]))

@@ -1,4 +1,4 @@
-"""What memberships in partitions cost by a utility, and the loop of k-means on nothing but these.
+"""The cost of memberships in partitions by a utility, and the loop of k-means on these alone.
 
 The symbols and the objective J are those of consensus.py.
 """
@@ -19,7 +19,7 @@ _SMALLEST_SHARE = 1e-12
 
 
 class Agreement(Impurity):
-    """What memberships and labels cost by a utility; ``Theta.side`` are the profiles g, (K, C)."""
+    """The cost of memberships and labels by a utility; ``Theta.side``: the profiles g, (K, C)."""
 
     def __init__(self, said: LabelTable, utility: str, p: float) -> None:
         super().__init__(said, 1.0, None)
@@ -28,13 +28,13 @@ class Agreement(Impurity):
         self.squared = np.isin(said.vocabulary, said.vocabulary[denied])
 
     def first(self, problem: Problem, centers: Floats) -> Theta:
-        """Means of one-hot rows over the rows that a partition covers; there is nothing else."""
+        """Means of one-hot rows over the rows that a partition covers."""
         covered = self.said.over_vocabulary(centers)
         profiles = np.divide(centers, covered, out=np.zeros_like(centers), where=covered > 0)
         return Theta(np.zeros((len(centers), 1)), profiles)
 
     def prices(self, theta: Theta) -> Floats:
-        """What an entry costs in each cluster, (2 C, K)."""
+        """The cost of an entry in each cluster, (2 C, K)."""
         squared = super().prices(theta)
         if self.utility == "category":
             return squared
@@ -55,18 +55,18 @@ class Agreement(Impurity):
         return *super().tables(mass), mass
 
     def cost(self, tally: Tally, theta: Theta, labels: Any) -> float:
-        """What all entries cost."""
+        """The cost of all entries."""
         return float((tally.side[2] * self.prices(theta)).sum())
 
     def exact_cost(self, mass: Floats, theta: Theta, labels: Any) -> float:
-        """The same; for the category utility as a sum of nothing below zero."""
+        """The same; for the category utility as a sum of nonnegative terms."""
         if self.utility == "category":
             return super().exact_cost(mass, theta, labels)
         return float((mass * self.prices(theta)).sum())
 
 
 def utility_prices(profiles: Floats, first: Any, utility: str, p: float = 2.0) -> Floats:
-    """What one-hot rows cost, column by column (K, C); first: where each partition begins."""
+    """The cost of one-hot rows by column, (K, C); first: where each partition begins."""
     if not profiles.shape[1]:
         return profiles
     width = np.diff(np.append(first, profiles.shape[1]))
@@ -84,6 +84,6 @@ def utility_prices(profiles: Floats, first: Any, utility: str, p: float = 2.0) -
 
 
 def agree(problem: Problem, theta: Theta, *how: Any) -> Run:
-    """The loop of k-means on rows that have nothing but their entries."""
+    """The loop of k-means on rows that consist of their entries only."""
     nowhere = as_blocks(np.zeros((problem.rows.n_samples, 1)))
     return iterate(problem._replace(rows=nowhere), theta, *how)

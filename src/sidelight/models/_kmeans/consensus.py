@@ -245,7 +245,7 @@ class ConsensusKMeans(CenterModel):
         return run
 
     def _costs(self, rows: Blocks) -> Floats:
-        """What each row pays in each cluster, (n, K), for its partitions alone."""
+        """The cost of each row in each cluster, (n, K), by its partitions only."""
         first = first_columns(self._base.sizes)
         prices = utility_prices(self.cluster_centers_, first[:-1], self.utility, self.p)
         # A last row of zeros: a partition that misses a row costs nothing.
@@ -260,7 +260,7 @@ class ConsensusKMeans(CenterModel):
         return self._costs(rows).argmin(axis=1).astype(np.int32)
 
     def transform(self, X: Any) -> NDArray[Any]:
-        """What each row of X pays in each cluster, by its partitions.
+        """The cost of each row of X in each cluster, by its partitions.
 
         Parameters
         ----------

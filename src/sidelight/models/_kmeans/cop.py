@@ -167,7 +167,7 @@ class KeepAll(Penalty):
     def sweep(
         self, problem: Problem, theta: Theta, tally: Tally, state: State
     ) -> tuple[int, Tally]:
-        """Groups to cheaper clusters, alone or along chains, until none gains by that."""
+        """Move groups to cheaper clusters, alone or along chains, until none gains."""
         if not len(self.held):
             return 0, tally
         labels = state.labels[self.held[self.groups.first]].astype(np.int64)
@@ -177,7 +177,7 @@ class KeepAll(Penalty):
     def finish(
         self, problem: Problem, theta: Theta, tally: Tally, state: State, cost: Any
     ) -> tuple[int, Tally]:
-        """Groups and rows to clusters that are better for them once the centres have followed."""
+        """Move groups and rows if J falls when the centres are updated with the move."""
         free, groups = near_ties(problem, theta, tally, state, cost), self.groups
         weight = np.asarray(groups.members @ self.data.weight)
         mass = sparse.csr_array(groups.members.multiply(self.data.weight))
@@ -196,7 +196,7 @@ class KeepAll(Penalty):
         return n_moved, count(problem, state.labels, len(theta.centers))
 
     def _cost(self, theta: Theta) -> Floats:
-        """What each group costs in each cluster, (G, K)."""
+        """The cost of each group in each cluster, (G, K)."""
         return np.asarray(self.groups.members @ self.data.distances(theta.centers))
 
     def _placed(self, tally: Tally, state: State, of_group: Ints, theta: Theta) -> Tally:

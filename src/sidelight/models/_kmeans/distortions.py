@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 
 
 class Bounds(NamedTuple):
-    """What is known of all rows: the lowest and highest value of each column, and the mean row."""
+    """Statistics of all rows: the lowest and highest value of each column, and the mean row."""
 
     low: Floats
     high: Floats
@@ -41,7 +41,7 @@ class SquaredEuclidean:
         return np.stack([(((X - m) * scaled) ** 2).sum(axis=1) for m in centers], axis=1)
 
     def parts(self, X: Floats, columns: Floats) -> tuple[Floats, Floats]:
-        """What is added up over the rows of a cluster, twice (n, d)."""
+        """The two parts that are summed over the rows of a cluster, each (n, d)."""
         away = X - self.bounds.mean
         return away, away**2
 
@@ -99,7 +99,7 @@ class GeneralisedKL(SquaredEuclidean):
         return columns * (xlogy(X, X) + xlogy(Y, Y) - 2.0 * xlogy(middle, middle))
 
     def farthest(self, columns: Floats) -> Floats:
-        """Between the lowest and the highest value: it grows with either of them apart."""
+        """Between the lowest and the highest value: it grows as the two move apart."""
         low, high = self.bounds.low[None], self.bounds.high[None]
         return self.pairs(low, high, columns)[0]
 
@@ -132,7 +132,7 @@ class Cosine(SquaredEuclidean):
         return sums / counts[:, None]
 
     def pairs(self, X: Floats, Y: Floats, columns: Floats) -> Floats:
-        """One column holds all: the cosine is not a sum over columns."""
+        """All in one column: the cosine is not a sum over columns."""
         one, two = self._directions(X, columns), self._directions(Y, columns)
         return np.maximum(1.0 - (one * two).sum(axis=1), 0.0)[:, None]
 

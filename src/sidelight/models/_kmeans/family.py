@@ -1,6 +1,7 @@
-"""What models with centres share: one ``fit``, in which a model fills in what statements cost.
+"""Shared by models with centres: one ``fit``, in which a model defines the cost of statements.
 
-A model says what its rows pay (`CenterModel._penalty`) and where it starts (`CenterModel._seeds`).
+A model defines the cost of statements (`CenterModel._penalty`) and its start
+(`CenterModel._seeds`).
 """
 
 from collections.abc import Callable
@@ -61,7 +62,7 @@ RANDOM_STATE = [
 
 
 class Given(NamedTuple):
-    """What a model may look at before it starts; deviation: mean squared, of a row."""
+    """What a model may use before it starts; deviation: mean squared, of a row."""
 
     rows: Blocks
     init: Any
@@ -93,7 +94,7 @@ NO_SEEDS = Seeds(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.em
 
 
 class Plan(NamedTuple):
-    """What all starts have in common, beside the problem.
+    """The common arguments of all starts, besides the problem.
 
     seeds, later: of the first start and of the others. smallest: only costs above it start an empty
     cluster again. matched: whether the centres of the seeds have to come first, in their order,
@@ -113,7 +114,7 @@ class Plan(NamedTuple):
 
 
 class CenterModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowModel):
-    """The base of models with centres; it declares no ``accepts`` and is none itself."""
+    """The base of models with centres; it declares no ``accepts`` and is not a model itself."""
 
     takes_sparse = True
     objective_sense = "min"
@@ -151,19 +152,19 @@ class CenterModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowModel):
         self.random_state = random_state
 
     def _structure(self, given: Given) -> tuple[Given, Penalty]:
-        """What is clustered, from where, and what it costs: by default the rows as they are."""
+        """The problem and its starts: by default the rows as they are."""
         return given, self._penalty(given)
 
     def _penalty(self, given: Given) -> Penalty:
-        """What rows pay beside their squared distance."""
+        """The cost of rows besides their squared distance."""
         return Penalty()
 
     def _seeds(self, given: Given) -> tuple[Seeds, Seeds]:
-        """Where a "seeded" start begins, the first and the others; k-means++ adds what is left."""
+        """Where a "seeded" start begins, the first and the others; k-means++ adds the rest."""
         return NO_SEEDS, NO_SEEDS
 
     def _describe(self, run: Run, naming: Naming, problem: Problem) -> Run:
-        """Leave the model's own attributes; returns the run in the units of its objective."""
+        """Set the model's own attributes; returns the run in the units of its objective."""
         return run
 
     @with_callbacks
@@ -268,7 +269,7 @@ class CenterModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowModel):
     def _settle(
         self, run: Any, n_clusters: int, rows: Blocks, side: SideInformation
     ) -> tuple[Naming, Any]:
-        """Name and number the clusters, leave their centres; the naming and the new labels."""
+        """Name and number the clusters, set their centres; returns the naming and new labels."""
         warn_not_converged(run, self.max_iter, "raise max_iter, or scale the data")
         naming, labels = named(rows, run.labels, n_clusters, side)
         if len(naming.order) < n_clusters:

@@ -1,4 +1,4 @@
-"""A field of pairs: what they cost, and the loop of k-means with a distortion.
+"""A field of pairs: their cost, and the loop of k-means with a distortion.
 
 The symbols and the objective J are those of hmrf.py. Squared distances have a loop of their own:
 with one metric for all clusters, HMRF-k-means is MPCK-means (metric.py).
@@ -54,7 +54,7 @@ class Field(Penalty):
         return Theta(starts, ones)
 
     def prices(self, theta: Theta) -> Floats:
-        """What each pair costs if it is broken, column by column."""
+        """The cost of each pair if it is broken, column by column."""
         one, two = self.X[self.ends[:, 0]], self.X[self.ends[:, 1]]
         phi = self.distortion.pairs(one, two, theta.side)
         missing = np.maximum(self.distortion.farthest(theta.side) - phi, 0.0)
@@ -141,7 +141,7 @@ def fit_field(
 
 
 def _normaliser(said: Field, theta: Theta, total: float) -> float:
-    """What stands for log Z."""
+    """The term in place of log Z."""
     if not (said.learn_metric and said.distortion.linear):
         return 0.0
     return -total * float(np.log(theta.side).sum())

@@ -218,7 +218,7 @@ class HGMeans(CenterModel):
 
 
 class Genes(NamedTuple):
-    """What a child gets of a parent."""
+    """The part that a child inherits from a parent."""
 
     centers: Floats
     alpha: float

@@ -1,4 +1,4 @@
-"""The penalty of partition-level k-means: what labels, negative labels and cannot-links cost.
+"""The penalty of partition-level k-means: the cost of labels, negative labels and cannot-links.
 
 The symbols and the objective J are those of partition_level.py; the loop is in _lloyd.py.
 """
@@ -32,7 +32,7 @@ class Impurity(Penalty):
             self.held = links.rows
 
     def prices(self, theta: Theta) -> Floats:
-        """What an entry costs in each cluster, (2 C, K): |s - g|² = 1 - 2 g_c + |g|², and g_c²."""
+        """The cost of an entry in each cluster, (2 C, K): |s - g|² = 1 - 2 g_c + |g|², and g_c²."""
         squares = theta.side**2
         is_class = 1.0 - 2.0 * theta.side + self.said.over_vocabulary(squares)
         return self.side_weight * np.ascontiguousarray(np.hstack([is_class, squares]).T)
@@ -66,7 +66,7 @@ class Impurity(Penalty):
         return self.side_weight * side
 
     def exact_cost(self, mass: Floats, theta: Theta, labels: Any) -> float:
-        """As a sum of nothing below zero: beside a weight of 1e15 a difference would be noise."""
+        """As a sum of nonnegative terms: beside a weight of 1e15 a difference would be noise."""
         g = theta.side
         is_class = (1.0 - g) ** 2 + self.said.others_of_vocabulary(g**2)
         side = float((mass * np.hstack([is_class, g**2]).T).sum())
@@ -75,7 +75,7 @@ class Impurity(Penalty):
         return self.side_weight * side
 
     def alone(self, problem: Problem, theta: Theta, row: int, k: int) -> float:
-        """Nothing: the profile of a cluster of one row is the statement about that row."""
+        """No cost: the profile of a cluster of one row is the statement about that row."""
         return 0.0
 
     def sweep(
@@ -83,8 +83,8 @@ class Impurity(Penalty):
     ) -> tuple[int, Tally]:
         """Move each row with cannot-links to where J is lowest, everything re-estimated.
 
-        Not the sweep of _kernels/icm.py, which holds the centres: from the partition where no row
-        gains by that, moves with re-estimated centres and profiles still lower J.
+        Not the sweep of _kernels/icm.py, which keeps the centres fixed: where that ends, moves with
+        re-estimated centres and profiles still lower J.
         """
         links = self.links
         if links is None:

@@ -1,4 +1,4 @@
-"""The loop of k-means with a metric that is learned, and what pairs cost in it.
+"""The loop of k-means with a learned metric, and the cost of pairs in it.
 
 The symbols and the objective J are those of mpck.py.
 """
@@ -136,7 +136,7 @@ class Pairs(Penalty):
         self.squares = (self.X[self.ends[:, 0]] - self.X[self.ends[:, 1]]) ** 2
         low, high, squares, total = given.rows.sum(_box, given.mean, weight)
         self.range2 = (np.max(high, axis=0) - np.min(low, axis=0)) ** 2
-        # Of a variance below 1e-300, a column of which nothing is left, the inverse overflows.
+        # The inverse of a variance below 1e-300, of a column that underflows, would overflow.
         self.variance = np.where(squares > 1e-300 * total, squares / total, 1.0)
         m = len(self.held)
         both = np.concatenate([self.ends, self.ends[:, ::-1]])
@@ -153,9 +153,9 @@ class Pairs(Penalty):
         return Theta(centers, np.full(centers.shape, 1.0 / unit))
 
     def sweep(self, at: Place, before: Ints, labels: Any) -> tuple[int, float, Moments]:  # type: ignore[override]
-        """Held rows to their cheapest clusters until none moves. labels: OUT, of all rows.
+        """Move held rows to their cheapest clusters until none moves. labels: OUT, of all rows.
 
-        Returns (how many are elsewhere than before, what they cost by themselves, their moments).
+        Returns (the number of changed rows, their cost without pairs, their moments).
         """
         totals = at.no_moments()
         if not len(self.held):
@@ -184,7 +184,7 @@ class Pairs(Penalty):
         )
 
     def price(self, theta: Theta, labels: Ints) -> float:
-        """What the violated pairs cost."""
+        """The cost of the violated pairs."""
         must, cannot = self._violated(labels)
         metric = theta.side
         both = metric[labels[self.ends[must, 0]]] + metric[labels[self.ends[must, 1]]]

@@ -1,4 +1,4 @@
-"""What broken pairs and labels cost: the penalty of pairwise constrained k-means.
+"""The cost of broken pairs and labels: the penalty of pairwise constrained k-means.
 
 Rows with pairs are held, and moved one by one: `sweep` is iterated conditional modes, in which the
 labels of all other rows stay in force, so that J never rises. Labels are prices of clusters: each
@@ -51,10 +51,10 @@ class PairPenalty(Penalty, ABC):
     def _move(
         self, unary: Floats, tolerance: float, waiting: NDArray[np.bool_], labels: Ints
     ) -> None:
-        """One pass over the held rows that wait, and which wait after it. The last two: IN/OUT."""
+        """One pass over the waiting held rows, and which wait after it. The last two: IN/OUT."""
 
     def _own_prices(self, theta: Theta) -> Floats | float:
-        """What held rows pay by their entries, (m, K)."""
+        """The cost of held rows by their entries, (m, K)."""
         return 0.0
 
     def _table_change(self, before: Ints, after: Ints, n_clusters: int) -> Floats | float:
@@ -64,7 +64,7 @@ class PairPenalty(Penalty, ABC):
     def sweep(
         self, problem: Problem, theta: Theta, tally: Tally, state: State
     ) -> tuple[int, Tally]:
-        """Held rows to their cheapest clusters, pass by pass, until no row moves."""
+        """Move held rows to their cheapest clusters, pass by pass, until none moves."""
         if not len(self.held):
             return 0, tally
         unary = self.data.distances(theta.centers)
@@ -101,7 +101,7 @@ class GivenPairs(PairPenalty):
         self.place = place = np.searchsorted(self.held, self.pairs)
         m = len(self.held)
         self.finishes = 0 < m <= FEW_ROWS  # of more rows, single ones hardly matter
-        two = place[:, 0] != place[:, 1]  # a row and itself: its price is paid whatever happens
+        two = place[:, 0] != place[:, 1]  # a row and itself: the cost is the same in all clusters
         half = ((np.where(is_must, 1.0, -1.0) * self.pair_price)[two], tuple(place[two].T))
         graph = sparse.coo_array(half, shape=(m, m)).tocsr()
         graph = sparse.csr_array(graph + graph.T)
@@ -210,7 +210,7 @@ class GivenPairs(PairPenalty):
         return relocated(problem, theta, tally, state, cost)
 
     def links(self, theta: Theta, rows: Ints, weight: Any) -> tuple[Ints, Ints, Floats]:
-        """What ties rows together (above 0) or keeps them apart, entry by entry.
+        """Ties between rows (above 0) and separations (below 0), entry by entry.
 
         The place in ``rows``, the other row, or -1 - k for cluster k (a label), and the price.
         """
@@ -275,5 +275,5 @@ class ClosurePairs(PairPenalty):
         table = self._table(labels, unary.shape[1])
         span, apart = self.apart
         groups = (self.group, span, apart, self.order, *self.prices_of_pairs)
-        # One row of a group weighs on all others: all of them wait while any moves.
+        # Each row of a group affects all others, so all of them wait while any moves.
         waiting[:] = icm_groups(unary, *groups, tolerance, table, labels)[1] > 0

@@ -266,7 +266,7 @@ class PartitionLevelKMeans(CenterModel):
 
 
 class _Plan(NamedTuple):
-    """What all starts have in common, beside the problem."""
+    """The common arguments of all starts, besides the problem."""
 
     init: Any
     n_clusters: int

@@ -1,5 +1,5 @@
-"""Moves of single rows with the centres re-estimated: what is left to gain where no row is nearer
-to another centre.
+"""Moves of single rows with the centres re-estimated: they may gain even if no row is nearer to
+another centre.
 
 A row of weight w that leaves a cluster of weight n for one of weight m changes J by
 m w / (m + w) |x - centre there|² - n w / (n - w) |x - centre here|² plus what pairs and labels
@@ -23,8 +23,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-# With more held rows it is left out: at a million rows, a fifth of them held, it took as long as
-# all the rest of the fit, and 40 MB.
+# Left out above this number of held rows: at a million rows, a fifth of them held, it took as long
+# as the rest of the fit, and 40 MB.
 FEW_ROWS = 5_000
 # Centres follow the rows that move: rows are tried that would gain
 # in a cluster this many times smaller.
@@ -32,7 +32,7 @@ _MARGIN = 4.0
 
 
 class Relocation(Penalty):
-    """Rows pay nothing but their distance, and single ones still move where k-means has ended."""
+    """No penalty but the distance; single rows still move after k-means has converged."""
 
     finishes = True
 
@@ -44,7 +44,7 @@ class Relocation(Penalty):
     def finish(
         self, problem: Problem, theta: Theta, tally: Tally, state: State, cost: Any
     ) -> tuple[int, Tally]:
-        """Rows to clusters that are better for them once the centres have followed."""
+        """Move rows if J falls when the centres are updated with the move."""
         return relocated(problem, theta, tally, state, cost)
 
 
@@ -53,7 +53,7 @@ def relocated(
 ) -> tuple[int, Tally]:
     """Move rows one after the other where that lowers J. state.labels: OUT; cost: of each row.
 
-    All held rows are tried. The penalty says what ties rows to others and to clusters (`links`).
+    All held rows are tried. The penalty gives the ties of rows to others and to clusters (`links`).
     Returns (rows moved, the tally after it).
     """
     penalty, n_clusters = problem.penalty, len(theta.centers)
@@ -96,8 +96,8 @@ def _near_ties(
 ) -> tuple[list[Ints]]:
     """Rows for which another cluster may be the better one; none that is alone in its cluster.
 
-    ``slack`` bounds how much farther off any other cluster is, labels included: the clusters
-    themselves are looked at only where the smallest of them would do at that distance.
+    ``slack`` bounds how much farther any other cluster is, labels included. The clusters themselves
+    are examined only if the smallest of them would gain at that distance.
     """
     counts, centers = how
     w = block_weight(weight, block)

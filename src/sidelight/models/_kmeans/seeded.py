@@ -245,7 +245,7 @@ class Hold(Penalty):
         return np.where(np.vstack([~own, own]), np.inf, 0.0)
 
     def cost(self, tally: Tally, theta: Theta, labels: Any) -> float:
-        """Nothing: what is forbidden does not happen."""
+        """No cost: forbidden assignments do not occur."""
         return 0.0
 
     def units(self) -> Units:
@@ -253,5 +253,5 @@ class Hold(Penalty):
         return Units.none()
 
     def begin(self, problem: Problem, theta: Theta, tally: Tally, state: State) -> Tally:
-        """No row is held but by its price."""
+        """No row is held except by its price."""
         return tally

@@ -123,7 +123,7 @@ def keep_sizes(
         history.append(min([found, *history[-1:]]))
         stop = each_iteration()
         if converged or stop or len(history) == max_iter:
-            # No earlier J was below the last one, whatever rounding has made of it on the way.
+            # Rounding must not make an earlier J lower than the last one.
             history = [max(value, found) for value in history[:-1]] + [found]
             return Run(labels.astype(np.int32), theta, found, history, len(history), converged)
         tally = count(problem, labels, len(theta.centers))
@@ -222,10 +222,10 @@ def transported(costs: Floats, sizes: Sizes, prices: Floats | None) -> tuple[Int
     """The cheapest clusters of rows within the sizes, and the prices of the clusters that prove it.
 
     A row is where its cost less the price of the cluster is lowest; clusters with a price above 0
-    have their least size, below 0 their largest. With prices that are nearly right most rows are
-    sure, and HiGHS sees the contested ones alone: where no price moves by more than half of
-    ``reach``, no row leaves its cluster for one that costs it more than ``reach``. Sizes may be
-    missed at a cost that holds the prices there; as long as they are, the prices only get better.
+    have their least size, below 0 their largest. With nearly right prices most rows are certain,
+    and HiGHS gets only the contested ones: if no price moves by more than half of ``reach``, no row
+    leaves its cluster for one that costs it more than ``reach``. Sizes may be missed at a cost that
+    limits the change of prices; while they are missed, the prices only get better.
     """
     n, n_clusters = costs.shape
     nearest = costs.argmin(axis=1)

@@ -1,4 +1,4 @@
-"""What violated pairs cost in CVQE and LCVQE, and where they draw centres.
+"""The cost of violated pairs in CVQE and LCVQE, and their effect on centres.
 
 The symbols and the objectives J are those of vqe.py.
 """
@@ -39,7 +39,7 @@ class Violations(Penalty, ABC):
         self.n_features = given.rows.n_features
 
     def tables(self, mass: Floats) -> tuple[Floats, ...]:
-        """Passes over the data change nothing of what pairs add."""
+        """Passes over the data do not change the part of the pairs."""
         n_clusters = mass.shape[1]
         return np.zeros((n_clusters, self.n_features)), np.zeros(n_clusters), np.zeros(())
 
@@ -70,7 +70,7 @@ class Violations(Penalty, ABC):
         return int((before != after).sum()), tally
 
     def cost(self, tally: Tally, theta: Theta, labels: Any) -> float:
-        """What the violated pairs cost, as the last sweep left them."""
+        """The cost of the violated pairs after the last sweep."""
         return float(tally.side[2])
 
     def _violated(self, labels: Ints) -> tuple[Ints, Ints]:
@@ -84,11 +84,11 @@ class Violations(Penalty, ABC):
 
     @abstractmethod
     def _drawn(self, distances: Floats, theta: Theta, labels: Ints) -> tuple[Floats, Floats]:
-        """What violated pairs add to each centre: sums (K, d) and weights (K)."""
+        """The contributions of violated pairs to each centre: sums (K, d) and weights (K)."""
 
     @abstractmethod
     def _price(self, distances: Floats, theta: Theta, labels: Ints) -> float:
-        """What violated pairs cost."""
+        """The cost of violated pairs."""
 
 
 class CenterViolations(Violations):

@@ -63,12 +63,12 @@ from sidelight.side import LABEL, SideInformation
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# Up to here the kernel on all pairs (32 MB) costs about as much as finding neighbours.
+# Up to this size the kernel on all pairs (32 MB) costs about as much as finding neighbours.
 _DENSE_ROWS = 2_000
-# Up to here five solutions without statements are found, fewer above: without the statements a
-# start takes a fourth of the time.
+# Up to this size five solutions without statements are found, fewer above: without statements a
+# start takes a quarter of the time.
 _FREE_ROWS = 10_000
-# Up to here each of them is made to keep the statements, above only the best.
+# Up to this size each of them is changed to keep the statements, above it only the best.
 _BOUND_ROWS = 5_000
 _COARSE_STARTS = 4  # starts of each of several solutions
 _SWEEPS = 3  # of more rows at each price on the way to hard statements
@@ -472,7 +472,7 @@ class MarkovAggregation(CondensingModel):
         labels = number[labels]
         state = State.of(chain, no_statements(len(labels)), labels, len(present))
         self.cost_ = state.cost(chain, self.beta)
-        # Anew from the labels: what the search carried along differs in its last digits.
+        # Recomputed from the labels: the running values of the search differ in the last digits.
         exact = self.cost_ + units.penalty * best.broken
         history = [*np.maximum(best.history[:-1], exact), exact]
         best = best._replace(objective=exact, history=history)
@@ -496,7 +496,7 @@ def seeds(side: SideInformation, n_clusters: int) -> Ints | None:
 
 
 class Problem(NamedTuple):
-    """What all starts have in common."""
+    """The common arguments of all starts."""
 
     chain: chains.Chain
     units: Units
@@ -579,7 +579,8 @@ def _run_repaired(common: Problem, rows: Ints, each_sweep: Any, at_once: bool = 
     """From a partition of the rows, without annealing: that would forget it.
 
     Statements are imposed on it at once and, where they are hard, little by little; neither is
-    always better. Where the second way ends with more broken than need be, it is repaired.
+    always better. If the second way ends with more broken statements than necessary, it is
+    repaired.
     """
     chain, units, n_clusters, beta = common[:4]
 

@@ -90,7 +90,7 @@ def dense_chain(
 
     def weigh(tile: int) -> None:
         here = distances[tile * _TILE : (tile + 1) * _TILE]
-        with np.errstate(over="ignore"):  # infinitely far is not similar
+        with np.errstate(over="ignore"):  # infinitely distant rows have no similarity
             np.divide(here, -sigma, out=here)
         np.exp(here, out=here)
         if mass is not None:

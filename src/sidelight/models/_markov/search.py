@@ -1,4 +1,4 @@
-"""The search of Markov aggregation: what a partition of the units costs, and one run."""
+"""The search of Markov aggregation: the cost of a partition of the units, and one run."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -28,7 +28,7 @@ _PORTION = 2**24
 
 
 class State(NamedTuple):
-    """A partition of the units and what it adds up to; kernels change it in place.
+    """A partition of the units and its sums; kernels change it in place.
 
     R (n, K), T (n, K), Q (K, K), p (K): see the kernels. ``cluster_of`` is the cluster of each
     class of ``Units.priced``, -1 for none.
@@ -46,7 +46,7 @@ class State(NamedTuple):
 
     @classmethod
     def of(cls, chain: Chain, units: Units, labels: Ints, n_clusters: int) -> "State":
-        """Add everything up from the labels of the units."""
+        """Compute all sums from the labels of the units."""
         of_row = labels[units.of_row]
         R = joint_with(chain, of_row, n_clusters)
         T = R if chain.is_reversible else joint_with(chain, of_row, n_clusters, transposed=True)
@@ -150,7 +150,7 @@ def prices(units: Units, state: State) -> tuple[Ints, Floats]:
 
 
 class Run(NamedTuple):
-    """What one start led to: labels of the rows, and the way there at the last beta.
+    """Result of one start: labels of the rows, and the history at the last beta.
 
     ``cut_short``: the limit on sweeps ended it, at the last beta, and not that nothing moved.
     """
@@ -164,7 +164,7 @@ class Run(NamedTuple):
 
 
 def order_of(found: Run, units: Units) -> tuple[float, float]:
-    """What the best run has the least of: broken statements where they are hard, then cost."""
+    """The key by which runs are compared: broken statements if they are hard, then cost."""
     return found.broken if units.is_hard else 0.0, found.objective
 
 
@@ -192,15 +192,15 @@ def run(
     labels = labels.astype(np.int64)
     trace: list[tuple[float, float]] = []
     for beta in betas:
-        state = State.of(chain, units, labels, n_clusters)  # anew: rounding does not add up
+        state = State.of(chain, units, labels, n_clusters)  # so that rounding does not accumulate
         trace, n_moves = [], -1
         seen = {state.labels.tobytes()} if stars is not None else set()
         while n_moves and len(trace) < max_iter and not stop:
             match(units, state)
             n_moves = sweep(chain, units, state, moving, beta, keep_all, stars)
             if stars is not None:
-                # Stars that share a unit pull it to and fro: a partition that comes again would
-                # come again for ever.
+                # Stars that share a unit may pull it back and forth: a repeated partition would
+                # repeat for ever.
                 n_moves *= state.labels.tobytes() not in seen
                 seen.add(state.labels.tobytes())
             broken = state.broken(units)
@@ -213,7 +213,7 @@ def run(
     objective = state.cost(chain, betas[-1]) + units.penalty * broken
     # Hard constraints come first: before the last statement is kept the cost may rise.
     costs = [cost for b, cost in trace if not units.is_hard or b <= broken * (1 + 1e-9)]
-    # Rounding may lift a cost by its last digit where the mathematics says that it stays.
+    # Rounding may raise a cost by its last digit where it should stay the same.
     history = np.maximum(np.minimum.accumulate([*costs[:-1], np.inf])[:-1], objective)
     cut_short = n_moves > 0 and len(trace) == max_iter
     return Run(labels[units.of_row], objective, broken, [*history, objective], n_iter, cut_short)
@@ -281,7 +281,7 @@ def sweep(
     else:
         kernel, how = kernels.sweep_sparse, (chain.J, chain.Jt, moving, *rest)
     n_reached = chain.n_states if chain.is_dense else -(-len(chain.J.data) // chain.n_states)
-    # In portions, between which Ctrl-C is heard.
+    # In portions, so that Ctrl-C works.
     portion = max(1, _PORTION // (n_reached * len(state.p)))
     return sum(
         int(kernel(first, min(first + portion, units.n_units), *how))

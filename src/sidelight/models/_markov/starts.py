@@ -16,11 +16,11 @@ from sidelight.models._markov.statements import Units, no_statements
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# Coarsening ends at this many states per cluster: few enough for a local search from random labels
-# to see the whole, and enough of them to draw any boundary.
+# Coarsening ends at this many states per cluster: few enough for a local search from random labels,
+# and enough to represent any boundary.
 _COARSE = 20
 COARSE_STARTS = 10
-# Levels of more states are refined by few sweeps: the next finer one goes on where they end.
+# Levels of more states are refined by few sweeps, because the next finer level continues.
 _ALL_SWEEPS, _FEW_SWEEPS = 10_000, 3
 _MOST_STEPS = 50  # along which a given label reaches rows without one
 # What a broken statement costs while statements are made hard, in bits of one of n rows. Steps half
@@ -29,7 +29,7 @@ PRICES: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 
 
 def coloured_start(units: Units, n_clusters: int, rng: np.random.Generator) -> Ints:
-    """The paper's greedy colouring, with random colours where nothing is said."""
+    """The paper's greedy colouring, with random colours for units without statements."""
     labels = np.full(units.n_units, -1, dtype=np.int64)
     rival_mass = np.zeros((units.n_rival_vocabularies, n_clusters))
     drawn = rng.integers(n_clusters, size=units.n_units)
@@ -55,7 +55,8 @@ def repaired_start(chain: Chain, units: Units, rows: Ints, n_clusters: int) -> I
     """A partition of the rows, changed as little as the statements allow.
 
     Units without statements go where most of their mass is; units with labels are matched to
-    clusters, class by class; the rest is coloured in the order of DSATUR, each as it wishes.
+    clusters, class by class; the rest is coloured in the order of DSATUR, each with its preferred
+    colour.
     """
     wish, labels = _by_majority(chain, units, rows, n_clusters)
     labels[units.is_stated] = -1
@@ -154,8 +155,8 @@ def coarse_start(
 ) -> Ints:
     """A partition of the rows without statements, found on ever finer versions of the chain.
 
-    From random labels a local search ends in a patchwork as soon as the rows outnumber their
-    neighbours by far: every patch is content. So states are merged, two by two along their
+    From random labels a local search ends in a patchwork if there are many more rows than
+    neighbours, because every patch is a local optimum. So states are merged, two by two along their
     strongest transitions, until few are left; these are clustered, best of some random starts, and
     the partition is refined on the way back. Merging states of a chain is aggregation itself, so
     I(Y1; Y2) is the same on every level.
@@ -165,7 +166,7 @@ def coarse_start(
         group = _pair_up(levels[-1], rng)
         n_groups = int(group.max()) + 1
         if n_groups > 0.9 * levels[-1].n_states or n_groups < 2 * n_clusters:
-            break  # what is left hardly hangs together, or all hangs on a few states
+            break  # the rest is hardly connected, or connected through a few states only
         merged.append(group)
         levels.append(_merge(levels[-1], group, n_groups))
     coarsest = no_statements(levels[-1].n_states)
@@ -178,14 +179,14 @@ def coarse_start(
     for level, group in zip(levels[-2::-1], merged[::-1], strict=True):
         units = no_statements(level.n_states)
         labels = fill_clusters(units, labels[group], n_clusters)
-        if level is not levels[0]:  # the rows themselves are searched by who asked for a start
+        if level is not levels[0]:  # the caller searches the rows themselves
             sweeps = max_iter if level.n_states <= _ALL_SWEEPS else _FEW_SWEEPS
             labels = run(level, units, labels, n_clusters, betas[-1:], sweeps, True).labels
     return labels
 
 
 def _symmetric(chain: Chain) -> Chain:
-    """The chain itself, or the mean of it and its way back: for a start that is enough."""
+    """The chain itself, or the mean of it and its reverse, which is enough for a start."""
     if chain.is_reversible:
         return chain
     return _of_joint((chain.matrix() + chain.matrix(transposed=True)) / 2)

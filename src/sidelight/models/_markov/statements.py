@@ -1,7 +1,7 @@
-"""How statements enter Markov aggregation: what moves together, and what keeps it apart.
+"""How statements enter Markov aggregation: units that move together, and links between units.
 
-Hard: rows that must be together are one unit, and everything else is said between units. Soft:
-every row is a unit, and what is said of it has a price.
+Hard: rows that must be together are one unit, and all other statements are between units. Soft:
+every row is a unit, and broken statements have a cost.
 """
 
 from dataclasses import replace
@@ -19,7 +19,7 @@ Ints = NDArray[np.int64]
 
 
 class Units(NamedTuple):
-    """What moves together, and the statements between units.
+    """Units of rows that move together, and the statements between units.
 
     Rows members[span[u]:span[u + 1]] are unit u. Partners are units that cannot (weight above
     zero) or should (below) be with u; rivals are labels of one vocabulary, by (vocabulary, weight):
@@ -63,7 +63,7 @@ class Units(NamedTuple):
 
 
 def hard_units(side: SideInformation, *, propagate: bool = True) -> Units:
-    """Groups that must be together; everything else that is said is between groups.
+    """Groups that must be together; all other statements are between groups.
 
     Labels that others outvote are left out first: they would tie two classes into one group. If
     must-links are not propagated, only equal labels make groups, and must-links are ties.
@@ -123,7 +123,7 @@ def soft_units(side: SideInformation, penalty: float) -> Units:
 
 
 def no_statements(n_rows: int) -> Units:
-    """Every row by itself, and nothing said."""
+    """Every row by itself, without statements."""
     everyone = np.arange(n_rows)
     nobody = (np.zeros(n_rows + 1, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
     none = np.empty(0, dtype=np.int64)

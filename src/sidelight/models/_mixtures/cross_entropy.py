@@ -11,7 +11,7 @@ eps      min_share: a cluster below 5 % of the rows, or below D + 1 rows, is dis
 
 Rows move one by one to the cluster for which E is lowest, at the exact difference of E (Hartigan).
 Departures from the paper:
-- Differences follow from rank-one changes of A^-1 and log |A|, not from new determinants.
+- Differences are computed by rank-one changes of A^-1 and log |A|, not from new determinants.
 - From 2,000 rows on, there are sweeps over the rows near a border alone between those over all
   rows. It ends when no row of all moves.
 - The authors' program may dissolve the last cluster, and an empty model has E = 0, below every
@@ -290,7 +290,7 @@ class CrossEntropyClustering(GaussianClusters):
 
 
 class Run:
-    """What is told of the best start, in the units of X."""
+    """Set the attributes from the best start, in the units of X."""
 
     def __init__(self, found: Descent, log_scale: float) -> None:
         self.history = [energy + log_scale for energy in found.history]

@@ -20,8 +20,8 @@ Ints = NDArray[np.int64]
 _LIFT = 1e-12
 # From this number of rows on, sweeps are shortened; below, every sweep is over all rows.
 _MANY_ROWS = 2_000
-# Then moments are recomputed after moves of this share of the rows: late sweeps move a handful,
-# whose rounding does not show.
+# Then moments are recomputed after moves of this share of the rows: late sweeps move only a few
+# rows, whose rounding is negligible.
 _STALE = 0.01
 # After a sweep over all rows, up to three sweeps visit only rows whose second best cluster costs
 # less than two nats more: these are few, and most moves are theirs.
@@ -115,7 +115,7 @@ class Clusters:
         """Every row in turn to its best cluster; the number of moves."""
         task = self.task
         count_work("relocation tests", len(rows) * int(self.alive.sum()))
-        # A fall within the rounding of E would let rows wander for ever.
+        # Decreases within the rounding of E would make rows move for ever.
         tolerance = 1e-10 * len(task.Z)
         moved = kernels.move_rows(
             task.Z, rows, task.said, self.alive, self.constants, task.least, tolerance,

@@ -277,7 +277,7 @@ class Groups(Ties):
             return -value, -slope
 
         before = np.maximum(theta.log_weights[possible], -700.0)
-        # A few steps: what is left is gained in the next iterations.
+        # A few steps are enough: the next iterations gain the rest.
         found = minimize(cost, before, jac=True, method="L-BFGS-B", options={"maxiter": 3})
         best = found.x if np.isfinite(found.fun) else before
         plain[possible] = log_softmax(best)

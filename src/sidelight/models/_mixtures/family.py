@@ -1,6 +1,6 @@
-"""What Gaussian mixtures that hold their statements share: one ``fit``, on the EM loop over blocks.
+"""Shared by Gaussian mixtures in which statements hold: one ``fit``, on the EM loop over blocks.
 
-A model gives `Ties`: what its statements do to the memberships of the rows that they are about.
+A model defines `Ties`: the effect of statements on the memberships of their rows.
 """
 
 from collections.abc import Callable
@@ -60,7 +60,7 @@ class Step(NamedTuple):
 
 
 class Ties:
-    """What statements do to memberships; without any: nothing. Pure data, beside the rows.
+    """The effect of statements on memberships; here none. Plain data, without the rows.
 
     ``apart`` are rows whose memberships depend on other rows, ``held`` those that are held in a
     component or kept out of one; ``seeds`` gives rows, their classes 0, 1, … and weights.
@@ -76,7 +76,7 @@ class Ties:
         return self.held
 
     def fresh(self) -> Any:
-        """What a run keeps from one E-step to the next; here nothing."""
+        """The state of a run between E-steps; here none."""
         return None
 
     def joined(
@@ -109,7 +109,7 @@ class Candidate(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What all starts have in common."""
+    """The common arguments of all starts."""
 
     init: Any
     seed: int
@@ -119,7 +119,7 @@ class Plan(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What one start led to."""
+    """Result of one start."""
 
     candidate: int
     labels: Any
@@ -132,15 +132,15 @@ class Run(NamedTuple):
 
 
 class GaussianClusters(RowMixture):
-    """A mixture of Gaussians once it is fitted: what is shown of it, and what it says of rows."""
+    """A fitted mixture of Gaussians: its attributes and predictions."""
 
     def _show(self, emission: Gaussians, theta: Theta, naming: Naming) -> None:
-        """Leave the parameters in the order of the clusters, and what `predict` needs."""
+        """Set the parameters in the order of the clusters, and the state for `predict`."""
         self.covariance_type_ = emission.covariance_type
         self.weights_ = np.exp(theta.log_weights[naming.order])
         shown = of_components(theta.components, naming.order)
         self.means_, self.covariances_ = emission.parameters(shown)
-        # The order of the components decides ties, and so is the one in which `fit` saw them.
+        # The order of the components decides ties, so it has to be the order in `fit`.
         self._present = np.sort(naming.order)
         self._cluster_number = np.argsort(naming.order).astype(np.int32)
         self._emission, self._theta = emission, theta
@@ -172,7 +172,7 @@ class GaussianClusters(RowMixture):
     def _scored(
         self, rows: Blocks, use: Callable[[Block, Floats], Any], *, everything: bool = False
     ) -> None:
-        """Hand log weight + log density of the components that hold rows (or of all) to ``use``."""
+        """Call ``use`` with log weight + log density of components that hold rows (or of all)."""
         which = np.arange(len(self._theta.log_weights)) if everything else self._present
         components = of_components(self._theta.components, which)
         log_weights = self._theta.log_weights[which]

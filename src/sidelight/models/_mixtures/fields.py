@@ -28,8 +28,8 @@ LARGEST_TABLE = 6  # groups in a table: K^6 numbers
 _MOST_NUMBERS = 4_000_000  # in all tables that are held at once
 _LARGEST_PART = 64  # groups; larger parts hardly ever have small tables
 _MOST_SETS = 16  # components of which all sets are listed: 65,536 sets
-# What a broken cannot-link costs in nats where it cannot be excluded: hardly any posterior breaks
-# one at that price, and the groups still move.
+# The cost of a broken cannot-link in nats where it cannot be excluded: at that cost hardly any
+# posterior breaks one, and groups can still move.
 PRICE = 10.0
 
 
@@ -174,7 +174,7 @@ def placements(scores: Floats, shape: Shape) -> tuple[Floats, Floats]:
 def by_elimination(
     scores: Floats, apart: NDArray[np.bool_], order: tuple[int, ...]
 ) -> tuple[Floats, Floats]:
-    """Sum out one group after the other, then tell each what the others say (a junction tree)."""
+    """Eliminate one group after the other, then pass the messages back (a junction tree)."""
     n_parts, _, K = scores.shape
     differ = np.where(np.eye(K, dtype=bool), -np.inf, 0.0)
     tables: dict[int, Floats] = {}

@@ -1,4 +1,4 @@
-"""The floor under covariances: how many rows it counts as, and what it draws a covariance to.
+"""The floor under covariances: its weight in rows, and its target.
 
 Both are those under which rows that are left out, one by one, are most probable: the sum of
 log N(x_i; parameters without x_i), which has a closed form. Components that begin at the same class
@@ -23,7 +23,7 @@ _ROUND = (0.001, 0.01, 0.03, 0.1, 0.3, 1.0)
 
 
 class Floor(NamedTuple):
-    """What a covariance is drawn to, Psi, and how many rows that counts as, nu.
+    """The target of a covariance, Psi, and its weight in rows, nu.
 
     Numbers and (d, d), or (d,) for variances, of all components; or (T,) and (T, d, d) of each.
     """
@@ -72,10 +72,10 @@ def floor_of(covariance_type: str, Z: Any, labels: NDArray[Any], strength: float
 def own_floors(Z: Any, labels: NDArray[Any], n_own: int, n_clusters: int) -> Floor:
     """A floor for each component with full covariances: of its own for the first ``n_own``.
 
-    Psi_k is Psi at the scale of cluster k, and its strength and shape are chosen by the rows of k,
-    by one more that varies as in all clusters (`typical_row`), and, for less, by the rows of all
-    clusters (`common_share`). A column that is constant in a cluster of the start, or nearly, has
-    one row more on top (`row_off_spikes`): that it never varies there is no evidence that it
+    Psi_k is Psi at the scale of cluster k. Its strength and shape are chosen by the rows of k, by
+    one additional row that varies as in all clusters (`typical_row`), and with less weight by the
+    rows of all clusters (`common_share`). A column that is constant in a cluster of the start, or
+    nearly, gets one more row (`row_off_spikes`): that it does not vary there is no proof that it
     cannot.
     """
     counts = np.bincount(labels, minlength=n_clusters)
@@ -86,7 +86,7 @@ def own_floors(Z: Any, labels: NDArray[Any], n_own: int, n_clusters: int) -> Flo
     strength = np.full(n_clusters, shared.strength)
     n_present = int(np.count_nonzero(counts))
     n_spare = len(labels) - n_present
-    # In Psi too, as a strong floor would thin that row out.
+    # In Psi too, because a strong floor would dilute that row.
     thin = extra * n_present / len(labels)
     scale = np.repeat((shared.scale + thin + extra / shared.strength)[None], n_clusters, axis=0)
     if not n_own or not n_spare or not d:
@@ -110,11 +110,11 @@ def own_floors(Z: Any, labels: NDArray[Any], n_own: int, n_clusters: int) -> Flo
 
 
 def common_share(n_clusters: int) -> float:
-    """What the rows of all clusters count, beside its own, where a cluster chooses its floor.
+    """The weight of the rows of all clusters, beside its own, when a cluster chooses its floor.
 
-    A class of ten rows alone chooses badly: a row far outside comes as a surprise, and has come in
-    other classes. How much classes have in common shows from three on; two of different spread
-    would spoil each other's choice. See docs/results/mixtures.
+    Ten rows of a class alone choose badly: they do not show outliers, which other classes do. It
+    takes three classes to see what classes have in common; two of different spread would mislead
+    each other. See docs/results/mixtures.
     """
     return max(n_clusters - 2, 0) / max(n_clusters, 1)
 
@@ -131,8 +131,8 @@ def typical_row(
     """The log density to expect of one more row that varies as rows do in all clusters.
 
     It has the covariance inside clusters at the level of its own, V, so that it expects
-    -1/2 (log |Sigma| + tr(V Sigma^-1)); (T, strengths). Without it a class in which a column hardly
-    varies takes that for certain.
+    -1/2 (log |Sigma| + tr(V Sigma^-1)); (T, strengths). Without it, a class in which a column
+    hardly varies would assume that it never does.
     """
     d = centered.shape[1]
     root = np.linalg.inv(np.linalg.cholesky(scale))
@@ -157,7 +157,7 @@ def row_off_spikes(Z: Floats, labels: NDArray[Any], counts: NDArray[Any]) -> Flo
     In a column that is constant in a cluster of two rows or more it is the variance of the whole
     column, 1. In one where three quarters of a cluster's rows or more, but not all, have the same
     value, the spike, it is the mean squared distance to it of all rows that are off it: a few small
-    ones do not tell how far off the next one is. See docs/results/mixtures.
+    ones do not show how far the next one may be. See docs/results/mixtures.
     """
     extra = np.zeros(Z.shape[1])
     for k in np.flatnonzero(counts > 1):

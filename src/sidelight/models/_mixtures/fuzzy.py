@@ -297,7 +297,7 @@ class Problem(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What all starts have in common."""
+    """The common arguments of all starts."""
 
     init: Any
     n_clusters: int
@@ -315,7 +315,7 @@ class Step(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What one start led to."""
+    """Result of one start."""
 
     labels: Any
     centers: Floats

@@ -14,11 +14,10 @@ h       bandwidth, n_steps       c       constraint_scale
 Choices of ours: modes that have met are one, up to 1e-6 of h, and cannot-links between the same two
 modes are one, that of the largest weight: else a hundred of them, each of which leaves 98 % of the
 kernel inside a cluster, tear it apart. A statement's weight is a power of its factor. Above 5,000
-rows, rows without statements are stood for by 2,000 centres of k-means; with many pairs, by fewer,
-and below 5,000 rows too (rows² x pairs above 4e9). Of more than 200 annotated rows, those of a
-group that belongs together, such as a class, are stood for by centres of their own, so that
-cannot-links are between parts of groups, not between rows. The published settings and scaling are
-not known.
+rows, 2,000 centres of k-means represent the rows without statements; with many pairs, fewer, and
+below 5,000 rows too (rows² x pairs above 4e9). Above 200 annotated rows, centres also represent the
+rows of a group that belongs together, such as a class, so that cannot-links are between parts of
+groups, not between rows. The published settings and scaling are not known.
 """
 
 import warnings
@@ -489,7 +488,7 @@ def run(
 
 
 def _near(away: Floats, mode_of: Ints, h: float, kernel: float) -> sparse.csr_array:
-    """Of each mode, the modes of the points that it sees with at least this kernel.
+    """For each mode, the modes of the points whose kernel is at least this large.
 
     away : squared distances, of modes by points.
     """
@@ -517,9 +516,9 @@ def _blocked(
     scale: float,
     looked_at: sparse.csr_array,
 ) -> Floats:
-    """What cannot-links leave of the kernel of two modes; of those between the same two, one.
+    """The factor of cannot-links on the kernel of two modes; one link for each pair of modes.
 
-    Only the entries that are looked at are complete.
+    Only the needed entries are complete.
     """
     m = len(modes)
     blocked = np.ones((m, m))
