@@ -1,21 +1,25 @@
 """Starts and generations follow the size of the data, and small data keep the full search."""
 
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
 
 from sidelight.blocks import threads
-from sidelight.models import find_model, model_names
+from sidelight.metrics import adjusted_rand
+from sidelight.models import _fitting, find_model, model_names
 from sidelight.models._bayesian import mixture
 from sidelight.models._discriminative.mixture import fit_mixture
 from sidelight.models._entropy import clustering as entropy
+from sidelight.models._factorisation import family
 from sidelight.models._factorisation.family import best_start
 from sidelight.models._fitting import FULL_SEARCH_UP_TO, budget, n_starts
 from sidelight.models._kmeans import partition_level
 from sidelight.models._markov import aggregation
-from sidelight.side import sample_pairs
+from sidelight.side import sample_labels, sample_pairs
 
 
 def starts(n_samples, **changes):
@@ -206,3 +210,46 @@ def test_the_mixture_of_the_committee_is_looser_on_large_data_only():
 def test_published_settings_do_not_follow_the_size():
     for name in model_names():
         assert find_model(name).as_published().get_params().get("n_init") != "auto", name
+
+
+@pytest.mark.parametrize("name", ["PropagatedSymmetricNMF", "SelfSupervisedNMF"])
+def test_symmetric_factors_find_their_start_in_a_sample_of_large_data_only(name, monkeypatch):
+    drawn = []
+    draw = family.fitted_rows
+
+    def drawn_rows(*arguments):
+        drawn.append(draw(*arguments))
+        return drawn[-1]
+
+    monkeypatch.setattr(family, "fitted_rows", drawn_rows)
+    rng = np.random.default_rng(0)
+    y = np.arange(2_400) % 3
+    X = rng.normal(size=(2_400, 2)) + 8.0 * np.column_stack([np.cos(2 * y), np.sin(2 * y)])
+    side = sample_labels(y, 60, random_state=0)
+
+    def fit(up_to, **options):
+        drawn.clear()
+        monkeypatch.setattr(_fitting, "SMALL_UP_TO", up_to)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            found = find_model(name)(3, random_state=0, **{"max_iter": 20} | options)
+            return found.fit(X, side=side)
+
+    large = fit(2_399, max_iter=400)
+    assert [len(rows) for rows in drawn] == [1_000]
+    assert set(side.annotated_rows) <= set(drawn[0])
+    in_full = fit(2_400, max_iter=400)
+    assert adjusted_rand(y, large.labels_) > adjusted_rand(y, in_full.labels_) - 0.01
+    assert_array_equal(fit(2_399, max_iter=400).labels_, large.labels_)
+    for up_to, options in ((2_400, {}), (2_399, {"tol": 0.0}), (2_399, {"init": y})):
+        fit(up_to, **options)
+        assert not drawn, options
+
+
+def test_fourth_roots_of_small_data_are_powers_and_of_large_data_nearly():
+    for rows in (6_000, 6_001):
+        x, above = np.full((rows, 1), 2.0), np.linspace(0.1, 9.0, rows)[:, None]
+        found = family.multiplied(x, above, np.ones((rows, 1)), 0.25)
+        expected = 2.0 * above**0.25
+        assert_allclose(found, expected, rtol=1e-15)
+        assert (rows > 6_000) or (found == expected).all()

@@ -48,7 +48,12 @@ from sidelight.models._discriminative.annotators import Rates, estimate_rates
 from sidelight.models._discriminative.committee import Committee
 from sidelight.models._discriminative.mixture import Mixture, fit_mixture
 from sidelight.models._discriminative.problem import Problem, fit_in_full
-from sidelight.models._discriminative.sample import Projection, fit_projection, fitted_rows
+from sidelight.models._discriminative.sample import (
+    ANNOTATED_ROWS,
+    RANDOM_ROWS,
+    Projection,
+    fit_projection,
+)
 from sidelight.models._discriminative.starts import number_found
 from sidelight.models._discriminative.statements import (
     chance_of,
@@ -59,6 +64,7 @@ from sidelight.models._discriminative.statements import (
 from sidelight.models._fitting import Task, given_labels, is_model, is_small, warn_fewer_clusters
 from sidelight.models._metric import Learned, learn_metric, tied_groups
 from sidelight.models._naming import name_clusters
+from sidelight.models._sample import fitted_rows
 from sidelight.side import SideInformation
 
 Floats = NDArray[np.float64]
@@ -273,7 +279,7 @@ class DiscriminativeClustering(SideClusterer):
     def _fit_committee(self, rows: Blocks, side: SideInformation, seed: int, task: Task) -> "_Run":
         """Learn the metric, find the number of clusters, judge annotators, fit the members."""
         n = rows.n_samples
-        chosen = fitted_rows(side, n, np.random.default_rng(seed))
+        chosen = fitted_rows(side, n, np.random.default_rng(seed), ANNOTATED_ROWS, RANDOM_ROWS)
         if chosen is None and rows.data is None:  # few rows on Dask
             chosen = np.arange(n)
         sample = rows.data if chosen is None else rows.take(chosen)

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.models._discriminative.committee import matched
-from sidelight.models._discriminative.sample import fitted_rows
 from sidelight.models._discriminative.starts import fitted
 from sidelight.models._registry import find_model
+from sidelight.models._sample import fitted_rows
 from sidelight.side import SideInformation
 
 Floats = NDArray[np.float64]

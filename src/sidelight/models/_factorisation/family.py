@@ -1,5 +1,6 @@
 """Shared by the factorisations: the multiplicative step, the loop around it, and the fit."""
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
@@ -10,6 +11,7 @@ from sklearn.callback import with_callbacks
 
 from sidelight._validation import HasMethods, Integral, Interval, Real, prepare
 from sidelight.blocks import one_blas_thread
+from sidelight.graph import query_neighbors
 from sidelight.models._fitting import (
     Task,
     given_labels,
@@ -19,6 +21,7 @@ from sidelight.models._fitting import (
 )
 from sidelight.models._graph_base import GRAPH_PARAMETERS, GraphModel, RowGraph
 from sidelight.models._naming import named_labels, number_of_clusters
+from sidelight.models._sample import fitted_rows
 from sidelight.side import SideInformation
 
 Floats = NDArray[np.float64]
@@ -29,6 +32,10 @@ _EVERY = 10  # steps after which the objective is looked at
 # Steps after which starts are compared, above 6,000 rows. Not for symmetric factors: there the
 # best after 30 steps (pendigits) and after 100 (ten Gaussians) was not the best at the end.
 _RACE = 50
+# Rows in which symmetric factors find their start, above 6,000 rows: as many for each cluster, and
+# at least so many. Of 1,000 and of 2,000 rows the same factors came (Gaussians, pendigits).
+_PER_CLUSTER, _FEWEST = 50, 1_000
+_ROUGH = 1e-5  # their tolerance: it is only a start
 
 FACTOR_PARAMETERS: dict[str, list[Any]] = {
     **GRAPH_PARAMETERS,
@@ -42,7 +49,11 @@ FACTOR_PARAMETERS: dict[str, list[Any]] = {
 def multiplied(x: Floats, above: Floats, below: Floats, power: float = 1.0) -> Floats:
     """X ∘ (above / below)^power, at least 1e-10: the step of all factorisations here."""
     ratio = above / np.maximum(below, np.finfo(np.float64).tiny)
-    return np.maximum(x * (ratio if power == 1.0 else ratio**power), FLOOR)
+    if power == 0.25 and not is_small(len(x)):
+        ratio = np.sqrt(np.sqrt(ratio))  # a third of the time; the last digit may differ
+    elif power != 1.0:
+        ratio = ratio**power
+    return np.maximum(x * ratio, FLOOR)
 
 
 class Run(NamedTuple):
@@ -160,6 +171,50 @@ class FactorModel(GraphModel, ABC):
         step: Callable[[], bool],
     ) -> Run:
         """The best of all starts, with its labels."""
+
+
+class Few(NamedTuple):
+    """A model that is fitted to a few rows, and the nearest of them to each row."""
+
+    model: Any
+    nearest: Ints
+
+    def of_all(self, labels: Ints) -> Ints:
+        """Labels of the few, handed on to all rows."""
+        return labels[self.nearest]
+
+
+def fitted_to_few(
+    model: FactorModel,
+    rows: RowGraph,
+    side: SideInformation,
+    n_clusters: int,
+    given: Ints | None,
+    rng: np.random.Generator,
+) -> Few | None:
+    """The same model of a sample with its statements, where that is to find the start.
+
+    Above 6,000 rows, where most of the steps would be spent on finding out which rows belong
+    together at all, and for every start anew. None where a start is given, with ``tol=0``, as in
+    the papers, and for given similarities, of which a sample has too few.
+    """
+    n = rows.graph.shape[0]
+    size = max(_FEWEST, _PER_CLUSTER * n_clusters)
+    if is_small(n) or given is not None or model.tol == 0 or rows.X is None or 2 * size > n:
+        return None
+    seed = int(rng.integers(2**32))
+    n_annotated = min(size // 2, len(side.annotated_rows))
+    draw = np.random.default_rng(seed)
+    chosen = fitted_rows(side, n, draw, n_annotated, size - n_annotated)
+    assert chosen is not None
+    # The rows are scaled, and mapped, already.
+    own = {"n_clusters": n_clusters, "scaling": None, "metric": None, "random_state": seed}
+    few = type(model)(**{**model.get_params(deep=False), **own, "tol": max(model.tol, _ROUGH)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        few.fit(rows.X[chosen], side=side[chosen])
+    near = query_neighbors(rows.X, rows.X[chosen], 1, metric=rows.metric, random_state=seed)
+    return Few(few, near.indices.ravel())
 
 
 def best_start(

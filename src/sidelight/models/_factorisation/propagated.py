@@ -31,6 +31,7 @@ from sidelight.models._factorisation.family import (
     Run,
     best,
     descend,
+    fitted_to_few,
     multiplied,
     start_of,
 )
@@ -69,7 +70,9 @@ class PropagatedSymmetricNMF(FactorModel):
     scaling : {"min-max", "z-score"}, optional
         Scale the columns first: to [0, 1], or to mean 0 and deviation 1.
     n_init : int, default=5
-        The number of starts; the one with the lowest J is kept.
+        The number of starts; the one with the lowest J is kept. Above 6,000 rows these are starts
+        for a sample of 1,000 rows (50 for each cluster, if that is more), and its clusters are the
+        only start for all rows; not with ``tol=0`` or precomputed similarities.
     max_iter : int, default=2000
         The maximum number of steps of a start; 500 in the paper.
     tol : float, default=1e-6
@@ -199,6 +202,9 @@ class PropagatedSymmetricNMF(FactorModel):
     ) -> Run:
         problem = Problem.of(rows.graph, together(side), self.side_weight, self.smoothness)
         runs = []
+        few = fitted_to_few(self, rows, side, n_clusters, given, rngs[0])
+        if few is not None:
+            given, rngs = few.of_all(few.model.labels_), rngs[:1]
         for rng in rngs:
             start = problem.start(start_of(given, (rows.graph.shape[0], n_clusters), rng))
             run = descend(
@@ -302,16 +308,12 @@ class Problem(NamedTuple):
         inner = self.inner(V)
         above = 2.0 * inner + 2.0 * self.alpha * self.Z + self.mu * self.W
         T = multiplied(T, above, 2.0 * (1.0 + self.alpha) * T + self.mu * self.degree)
-        state = State(T, V, V)
+        cubic = V @ (V.T @ V)
+        # T off its places is a share of VV', by the V before this step.
+        near: Floats = self.matrix(T - self.share * inner) @ V
+        product = np.maximum(near + self.share * cubic, 0.0)
         # The fourth root is what a quartic in V asks for; the square root, often used, may raise J.
-        return State(T, V, multiplied(V, self.times(state, inner), V @ (V.T @ V), 0.25))
-
-    def times(self, state: "State", inner: Floats) -> Floats:
-        """The product of T and V; inner: that of the V by which T is known, on the places."""
-        T, before, V = state
-        near = self.matrix(T - self.share * inner) @ V
-        product: Floats = near + self.share * (before @ (before.T @ V))
-        return np.maximum(product, 0.0)
+        return State(T, V, multiplied(V, product, cubic, 0.25))
 
     def objective(self, state: "State") -> float:
         """J; the other entries of the products are added as a whole."""

@@ -27,6 +27,7 @@ from sidelight.models._factorisation.family import (
     FactorModel,
     Run,
     descend,
+    fitted_to_few,
     multiplied,
     start_of,
 )
@@ -57,7 +58,9 @@ class SelfSupervisedNMF(FactorModel):
     n_members : int, default=10
         The number of factorisations; 20 in the paper.
     n_rounds : int, default=3
-        The number of times that the ensemble is fitted; 10 in the paper.
+        The number of times that the ensemble is fitted; 10 in the paper. Above 6,000 rows these are
+        rounds of a sample of 1,000 rows (50 for each cluster, if that is more), from whose members
+        one round of all rows starts; not with ``tol=0`` or precomputed similarities.
     affinity : {"local", "gaussian", "cosine", "precomputed"}, default="local"
         Similarity of two rows: exp(−d²/(s_i s_j)) of their distance, where s is a row's distance to
         its 7th neighbour; exp(−d²/bandwidth²); or their cosine. With "precomputed", X is a
@@ -209,9 +212,17 @@ class SelfSupervisedNMF(FactorModel):
         similar: Similar = Graph.of(rows.graph)
         members = rngs[0].spawn(self.n_members)
         n_iter, all_converged = 0, True
-        for _ in range(self.n_rounds):
+        few = fitted_to_few(self, rows, side, n_clusters, given, rngs[0])
+        firsts: Sequence[Ints | None] = [given] * self.n_members
+        if few is not None:
+            firsts = [few.of_all(labels) for labels in few.model.member_labels_.T]
+        for _ in range(self.n_rounds if few is None else 1):
             problem = Problem.of(similar, relation, self.side_weight, self.cannot_weight)
-            start = np.stack([start_of(given, (n, n_clusters), rng) for rng in members], axis=1)
+            starts = [
+                start_of(first, (n, n_clusters), rng)
+                for first, rng in zip(firsts, members, strict=True)
+            ]
+            start = np.stack(starts, axis=1)
             found = descend(
                 problem.start(start), problem.step, problem.total, self.max_iter, self.tol, step,
                 at_zero=self.n_members * problem.squares,
@@ -298,6 +309,8 @@ class Problem(NamedTuple):
     side_weight: float
     cannot_weight: float
     squares: float
+    said: Ints  # the annotated rows: elsewhere nothing is tied or apart
+    said_members: sparse.csr_array  # of the groups, these rows alone
 
     @classmethod
     def of(
@@ -309,9 +322,11 @@ class Problem(NamedTuple):
         own = np.asarray((P @ together).multiply(P).sum(axis=1)).ravel()
         # Rounding of heavy statements may leave less than nothing.
         ties = np.maximum(np.asarray(P @ (together @ P.sum(axis=0))).ravel() - own, 0.0)
+        said = np.flatnonzero(np.diff(P.indptr))
         return cls(
-            similar, P, together, apart, own, ties, side_weight, cannot_weight, similar.squares
-        )
+            similar, P, together, apart, own, ties, side_weight, cannot_weight, similar.squares,
+            said, sparse.csr_array(P[said]),
+        )  # fmt: skip
 
     def start(self, H: Floats) -> Floats:
         """H scaled so that HH' is as large as the similarities."""
@@ -321,9 +336,14 @@ class Problem(NamedTuple):
     def step(self, H: Floats) -> Floats:
         """One step of all members."""
         flat = H.reshape(len(H), -1)
-        above = self.similar.times(flat) + self.side_weight * self._tied(flat)
-        below = _times_gram(H).reshape(flat.shape) + self.side_weight * self.ties[:, None] * flat
-        below += 0.5 * self.cannot_weight * self._apart(flat)
+        above, below = self.similar.times(flat), _times_gram(H).reshape(flat.shape)
+        if len(self.said):
+            V, P, said = flat[self.said], self.said_members, self.said
+            inner = P.T @ V
+            tied = np.maximum(P @ (self.together @ inner) - self.own[said, None] * V, 0.0)
+            above[said] += self.side_weight * tied
+            below[said] += self.side_weight * self.ties[said, None] * V
+            below[said] += 0.5 * self.cannot_weight * (P @ (self.apart @ inner))
         return multiplied(flat, above, below, 0.25).reshape(H.shape)
 
     def objectives(self, H: Floats) -> Floats:
