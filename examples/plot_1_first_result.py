@@ -20,8 +20,8 @@ tumours = load_breast_cancer()
 X, truth = scale(tumours.data), tumours.target
 
 # %%
-# Statements go in beside the data. Here they are drawn from the truth; your own come from a file, a
-# list of pairs or the workbench.
+# Here the statements are drawn from the truth; your own come from a file, a list of pairs or the
+# workbench.
 
 side = sample_pairs(truth, 60, random_state=0)
 print(side)

@@ -62,7 +62,7 @@ for name in table[0]:
     print(f"{name:36s} {np.mean(values):.3f} ± {np.std(values, ddof=1):.3f}")
 
 # %%
-# What is known of a cluster stands in ``parts_``, one dict for each entry of the list.
+# ``parts_`` has the parameters of the clusters, one dict for each entry of the list.
 
 X, truth = patients(0)
 model = BayesianMixture(3, emission=EMISSION, random_state=0)

@@ -1,7 +1,7 @@
 """ClusterTree: a hierarchy of rows, as arrays; levels, linkage, picture.
 
-Nothing here recurses: a tree may be as deep as it has rows. What has to pass through a whole path
-takes steps of 1, 2, 4, … nodes.
+Nothing here recurses: a tree may be as deep as it has rows. Computations along whole paths take
+steps of 1, 2, 4, … nodes.
 """
 
 from collections.abc import Iterator

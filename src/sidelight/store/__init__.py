@@ -1,6 +1,6 @@
 """The workbench's log: projects, answers, people, jobs; SQLite by default, PostgreSQL by URL.
 
-Every change to what people said is an event of an append-only log; the table of statements follows
+Every change of the statements is an event of an append-only log; the table of statements is derived
 from it. Nothing here computes clusters, and scikit-learn is not imported.
 """
 

@@ -1,7 +1,7 @@
-"""The queue of jobs: one row each, claimed by a worker, with progress and a pulse.
+"""The queue of jobs: one row each, claimed by a worker, with progress and a heartbeat.
 
-A worker counts its pulse up; whether it lives is judged by whether the number changes while one
-looks, never by a clock.
+A worker increments its heartbeat; it counts as alive while that number changes, without comparing
+clocks.
 """
 
 import json
@@ -76,7 +76,7 @@ class Jobs:
         return number
 
     def claim(self, worker: str) -> Job | None:
-        """Take the oldest job that waits, unless its person or project has one of its kind running.
+        """Claim the oldest waiting job, unless its person or project has one of its kind running.
 
         Two servers on one store never take the same job.
         """
@@ -143,7 +143,7 @@ class Jobs:
             return [_as_job(row) for row in c.execute(query)]
 
     def pulse(self, number: int, progress: float | None = None, message: str | None = None) -> bool:
-        """Say that a job is alive and how far it is; returns whether it is still wanted."""
+        """Record that a job is alive and its progress; returns whether it is still wanted."""
         values: dict[str, Any] = {"heartbeat": t.job.c.heartbeat + 1}
         if progress is not None:
             values["progress"] = progress
@@ -158,7 +158,7 @@ class Jobs:
             return found.rowcount == 1
 
     def end(self, number: int, state: str, *, error: str | None = None, message: str = "") -> bool:
-        """A running or waiting job is done, failed, cancelled or interrupted; True if it was one.
+        """End a running or waiting job: done, failed, cancelled or interrupted; True if it was one.
 
         A job that has ended stays as it ended.
         """
@@ -174,7 +174,7 @@ class Jobs:
             return found.rowcount == 1
 
     def crashed(self, number: int, error: str) -> str:
-        """A worker died: the job is tried once more, then it has failed. Returns the new state."""
+        """After a worker died: try the job once more, then let it fail. Returns its state."""
         with self._engine.begin() as c:
             tried = c.execute(
                 sa.select(t.job.c.attempts).where(t.job.c.id == number, t.job.c.state == "running")
@@ -190,7 +190,7 @@ class Jobs:
         return state
 
     def interrupt(self, workers: list[str], error: str) -> int:
-        """The running jobs of workers that are gone become interrupted; returns how many."""
+        """Mark the running jobs of dead workers as interrupted; returns how many."""
         if not workers:
             return 0
         with self._engine.begin() as c:

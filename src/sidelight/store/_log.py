@@ -1,4 +1,4 @@
-"""The log of a project and what follows from it: pure functions over events.
+"""The log of a project and the statements derived from it: pure functions of events.
 
 An event is never changed and never deleted. What holds now is computed from the events in the order
 of their numbers; times are shown and never compared, because clocks are set back.
@@ -6,7 +6,7 @@ of their numbers; times are shown and never compared, because clocks are set bac
     answer, bulk, import    make statements: an answer, a selection, a file
     retract                 takes back its parent, or some of the parent's statements
     rename                  gives a class another name in all statements before it
-    select                  keeps a selection of rows under a name; says nothing of them
+    select                  stores a selection of rows under a name; it is not a statement
 
 A retraction can be retracted too: it then takes nothing back.
 """
@@ -156,7 +156,7 @@ def statements_of(event: Event) -> list[Said]:
 
 
 class Corrections(NamedTuple):
-    """What retractions and renames come to.
+    """The effect of retractions and renames.
 
     whole : dict
         For each event that is taken back, the retraction that does it.
@@ -180,7 +180,7 @@ class Corrections(NamedTuple):
         return min(found, default=None)
 
     def name_now(self, event: int, said: Any) -> Any:
-        """What a class that was said at an event is called after all renames."""
+        """The name of a class of an event after all renames."""
         name = said
         for at, old, new in self.renames:
             if at > event and type(name) is type(old) and name == old:
@@ -189,7 +189,7 @@ class Corrections(NamedTuple):
 
 
 def corrections(events: Iterable[Event]) -> Corrections:
-    """What the retractions and renames among events, in the order of the log, come to."""
+    """Collect the retractions and renames among events, in the order of the log."""
     events = [event for event in events if event.kind in ("retract", "rename")]
     whole: dict[int, int] = {}
     parts: dict[tuple[int, int], int] = {}
@@ -199,7 +199,7 @@ def corrections(events: Iterable[Event]) -> Corrections:
             continue
         positions = event.body.get("positions")
         if positions is None:
-            whole[event.parent] = event.id  # an earlier one, met later, takes its place
+            whole[event.parent] = event.id  # an earlier one, found later, replaces it
         else:
             parts.update({(event.parent, position): event.id for position in positions})
     renames = [
@@ -211,7 +211,7 @@ def corrections(events: Iterable[Event]) -> Corrections:
 
 
 def corrected(said: Said, by: Corrections) -> Said:
-    """A statement with what the corrections say of it."""
+    """A statement after corrections."""
     return said._replace(
         class_=by.name_now(said.event, said.said),
         retracted_by=by.retracted_by(said.event, said.position),

@@ -1,4 +1,4 @@
-"""People, their roles, and the tokens by which they are known. Only hashes are stored."""
+"""People, their roles, and their tokens, of which only hashes are stored."""
 
 import hashlib
 import secrets
@@ -135,7 +135,7 @@ class People:
         return None if row is None else _as_person(row)
 
     def use_link(self, token: str) -> Person | None:
-        """Who a link to log in is for; it works once. None if it does not."""
+        """The person of a login link, which works once; None if it is not valid."""
         with self._engine.begin() as c:
             found = self._use(c, token, "login")
             if found is None:
@@ -146,7 +146,7 @@ class People:
         return None if row is None else _as_person(row)
 
     def use_invitation(self, token: str, name: str) -> Person | None:
-        """Add who was invited, under the name they give; the invitation works once."""
+        """Add an invited person under the name that they choose; the invitation works once."""
         with self._engine.begin() as c:
             found = self._use(c, token, "invitation")
             return None if found is None else self._add(c, name, found.role)

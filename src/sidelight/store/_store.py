@@ -507,7 +507,7 @@ class Store:
                 _set_state(c, project, questions, state)
 
     def expire_questions(self, project: int, *, older_than: float = EXPIRES) -> int:
-        """Close questions that were not answered in time; returns their number."""
+        """Close questions that were not answered in time; returns how many."""
         late = sa.and_(
             t.question.c.project == project,
             t.question.c.state == "open",
@@ -577,7 +577,7 @@ class Store:
         return _as_run(row)
 
     def add_scores(self, project: int, number: int, scores: Mapping[str, Any]) -> None:
-        """Add what was measured of a run after it was made."""
+        """Add scores that were measured after a run was made."""
         this = (t.run.c.project == project) & (t.run.c.id == number)
         with self._engine.begin() as c:
             missing = f"project {project} has no run {number}."
@@ -634,7 +634,7 @@ def merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _locked(c: sa.Connection, column: Any, where: Any, missing: str) -> dict[str, Any]:
-    """A dict that this transaction is about to change, and nobody else until it ends."""
+    """A dict that this transaction is about to change, locked until it ends."""
     text = c.execute(sa.select(column).where(where).with_for_update()).scalar()
     if text is None:
         raise SidelightError(missing)
@@ -728,7 +728,7 @@ def _insert_statements(c: sa.Connection, project: int, said: Sequence[Said]) -> 
 
 
 def _tell_statements(c: sa.Connection, project: int, event: Event) -> None:
-    """What one more event changes in the table of statements."""
+    """Apply one more event to the table of statements."""
     if event.kind in SAYING:
         _insert_statements(c, project, statements_of(event))
         return

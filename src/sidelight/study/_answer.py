@@ -1,4 +1,4 @@
-"""What a study found, as columns, a frame, a file, a page, or in words."""
+"""The answer of a study, as columns, a frame, a file, a page, or in words."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -67,7 +67,7 @@ class Answer:
     prepared : Prepared
         The matrix that the model saw, and how it came about.
     notes : list of str
-        How good the answer is, what was done and what to beware of, in sentences.
+        The quality of the answer, what was done, and warnings, in sentences.
     held_out : HeldOut or None
         The quality by held-out statements; None if there are too few.
     truth : list or None
@@ -77,10 +77,10 @@ class Answer:
     comparison : Comparison or None
         The model beside others, where that was asked for.
     quality : str or None
-        How good the answer is by statements held back, in a sentence, or what to ask to find out;
+        The quality of the answer by held-out statements, in a sentence, or what to ask to find out;
         the first of the notes.
     origin : dict
-        How the table was read, as far as that was told: ``id``, ``use_rep``.
+        How the table was read, if given: ``id``, ``use_rep``.
 
     Examples
     --------
@@ -209,8 +209,9 @@ class Answer:
     def columns(self, prefix: str = "") -> dict[str, list[Any]]:
         """The answer as columns: cluster, cluster_name, membership, confidence, suspect.
 
-        membership is the model's own probability of the row's cluster, and confidence how probably
-        the name of the cluster is right; each is there where the model and the statements allow.
+        membership is the model's own probability of the row's cluster, and confidence the
+        probability that the name of the cluster is right; each is there if the model and the
+        statements allow it.
         """
         from sidelight.report import own_membership
 

@@ -1,4 +1,4 @@
-"""The whole way from a table to an answer, and models set beside each other on it."""
+"""From a table to an answer, and the comparison of models on a table."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -76,15 +76,15 @@ def fit(
     seed : int, default=0
         Seed of all random numbers, unless the model has one.
     use_what_fits : bool
-        Whether to leave out statements of kinds that the model cannot use, and say so in the
-        notes. Otherwise they are an `UnsupportedStatementError`.
+        Whether to leave out statements of kinds that the model cannot use, with a note. Otherwise
+        they are an `UnsupportedStatementError`.
     truth : str, optional
         Column with true classes, to compare with; the model does not see it.
     stability : int
         Number of fits with other seeds to compare with.
     folds : int or "auto", default="auto"
-        How often to fit without a part of the statements, which then tell how good the answer is
-        and how far its probabilities can be trusted. "auto": 5, above 10,000 rows 3, above 100,000
+        How often to fit without a part of the statements, by which the quality of the answer is
+        measured and its probabilities are calibrated. "auto": 5, above 10,000 rows 3, above 100,000
         none, and none for fewer than 20 statements. 0 for none.
     beside_others : bool
         Whether to `compare` the model with others; the notes name one that is better by more than
@@ -101,7 +101,7 @@ def fit(
     self_pairs : {"raise", "drop", "keep"}, default="raise"
         What to do with pairs of a row and itself in files.
     reading : dict, optional
-        How the file is read, where looking finds it wrong: ``sep``, ``decimal``, ``sheet`` as in
+        How the file is read, if the detection is wrong: ``sep``, ``decimal``, ``sheet`` as in
         `sidelight.tables.read_table`.
     progress : object, optional
         Its method ``stage(description)`` is a context around each step, and the fit reports to it
@@ -214,7 +214,7 @@ def compare(
 pairs_key, skip_unknown, self_pairs, reading
         The table and what people know about it: see `fit`.
     models : "default" or a sequence of names, classes and estimators, default="default"
-        Who takes part: see `sidelight.select.compare`.
+        The candidates: see `sidelight.select.compare`.
     n_clusters : int or sequence of int, optional
         The number of clusters, or those to try.
     n_splits : int, default=5
@@ -257,7 +257,7 @@ pairs_key, skip_unknown, self_pairs, reading
 
 
 def fit_with(model: Any, X: NDArray[Any], known: SideInformation) -> list[str]:
-    """Fit the model; what it warns of, as sentences, unless its result has them as advice."""
+    """Fit the model; returns its warnings as sentences, unless its result has them as advice."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X, side=known)

@@ -1,4 +1,4 @@
-"""Statements about the rows of a table: from files, from a column, from inside the data."""
+"""Collect statements about the rows of a table: from files, a column, or an .h5ad file."""
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""How good a model is by statements held back, alone and beside others."""
+"""The quality of a model by held-out statements, alone and compared with others."""
 
 import warnings
 from typing import TYPE_CHECKING, Any, Literal
@@ -52,7 +52,7 @@ def _clusters(row: "Compared") -> str:
 
 
 def beside(comparison: "Comparison", name: str) -> list[str]:
-    """That another model is clearly better, if one is."""
+    """A note if another model is clearly better."""
     own = next((row for row in comparison.rows if row.model == name), None)
     first = comparison.rows[0]
     if own is None or not own.behind > CLEARLY:

@@ -12,7 +12,7 @@ from sidelight.tables import Prepared, Table, as_table, prepare
 
 
 class Progress(Protocol):
-    """Who wants to know how far a study is; also a callback of scikit-learn for the fit."""
+    """A receiver of progress of a study; also a callback of scikit-learn for the fit."""
 
     def stage(self, description: str) -> AbstractContextManager[None]:
         """Show one step while it lasts."""

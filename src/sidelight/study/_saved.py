@@ -1,4 +1,4 @@
-"""Models and answers in files, and rows to come: prepared as the rows of the fit were."""
+"""Models and answers in files, and predictions for new rows, prepared as in the fit."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,8 +25,8 @@ def save(thing: Any, path: str | PathLike[str], *, overwrite: bool = False) -> N
     Parameters
     ----------
     thing : model, Answer or Saved
-        A fitted model of sidelight; or what `fit` found, which is saved with the way from a table
-        to the matrix, so that `Saved.predict` takes tables.
+        A fitted model of sidelight; or the answer of `fit`, which is saved with its preparation, so
+        that `Saved.predict` takes tables.
     path : str or path
         The file, usually ``….sidelight``: arrays and JSON in an archive that other programs can
         read too.
@@ -101,7 +101,7 @@ class Saved:
     Parameters
     ----------
     model : fitted model
-        It has ``labels_``, ``result_`` and all else that the fit left.
+        It has ``labels_``, ``result_`` and all other attributes of the fit.
     preparation : Preparation
         How a table becomes a matrix.
     calibration : Calibration or None
@@ -158,7 +158,7 @@ class Saved:
         Parameters
         ----------
         data : path, data frame or Table
-            The rows; its columns may stand in another order, and others are left alone.
+            The rows; columns may be in another order, and additional columns are ignored.
         id : str, optional
             Column by which errors name rows; by default that of the fit, where the table has it.
         reading : dict, optional
@@ -250,9 +250,9 @@ class Prediction:
     membership : ndarray or None
         The model's own probability of each row's cluster, where it has one.
     confidence : ndarray or None
-        How probably the name is right, where statements of the fit could be held back.
+        The probability that the name is right, if statements of the fit could be held back.
     notes : list of str
-        What was left alone, in sentences.
+        Columns that were ignored, in sentences.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What the texts of a cluster have in common: its words, and sentences from its middle."""
+"""Words and typical sentences of the texts of a cluster."""
 
 from collections.abc import Sequence
 from typing import Any

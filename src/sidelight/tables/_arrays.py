@@ -1,4 +1,4 @@
-"""Files of numpy arrays (.npy, .npz); only what is needed is read, and only what fits."""
+"""Files of numpy arrays (.npy, .npz); only the needed arrays are read, if they fit in memory."""
 
 import math
 import os

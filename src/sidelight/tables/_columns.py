@@ -1,4 +1,4 @@
-"""Columns of a table: numbers with gaps, or texts with gaps; and the words that errors need."""
+"""Columns of a table: numbers with gaps, or texts with gaps; and wording for errors."""
 
 import re
 import zlib
@@ -82,7 +82,7 @@ def as_texts(cells: Column) -> list[str | None]:
 
 
 def written(cells: Column) -> list[str]:
-    """A column as it stands in a text file; a missing value is an empty cell."""
+    """A column as written to a text file; a missing value is an empty cell."""
     if isinstance(cells, list):
         return [text or "" for text in cells]
     if cells.dtype.kind == "f":

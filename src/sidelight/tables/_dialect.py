@@ -1,4 +1,4 @@
-"""How a text table is written, found by looking: separator, signs in numbers, header."""
+"""Detect how a text table is written: separator, signs in numbers, header."""
 
 import csv
 import re
@@ -45,7 +45,7 @@ class Dialect(NamedTuple):
 def find_dialect(
     path: Path, *, separator: str | None = None, decimal: str | None = None
 ) -> Dialect:
-    """Look at the first lines of a text table; what is given is not looked for."""
+    """Detect the dialect from the first lines of a text table; given values are not detected."""
     separator = {"tab": "\t", "\\t": "\t"}.get(separator or "", separator)
     if separator is not None and separator not in SEPARATORS:
         raise DataError(f"separator {separator!r}; known: , ; tab |.")
@@ -98,10 +98,10 @@ def _separator(lines: Sequence[str], usual: str) -> str:
         if not rows:
             continue
         width, count = Counter(map(len, rows)).most_common(1)[0]
-        # Decimal commas cut lines alike too, but not the line with the names.
+        # Decimal commas split the lines evenly too, but not the line with the names.
         agreement = count / len(rows) if width > 1 and len(rows[0]) == width else 0.0
         share = _share_of_numbers(rows)
-        # The usual one stays unless another cuts the lines more alike, or into more numbers.
+        # Keep the usual one unless another splits the lines more evenly, or into more numbers.
         if agreement > most + 0.1 or (agreement and agreement >= most and share > numbers + 0.1):
             best, most, numbers = mark, agreement, share
     return best

@@ -18,7 +18,7 @@ from sidelight.tables._columns import (
     numbered,
 )
 
-# Where files keep the symbols of genes, if the names of genes are numbers of a data base.
+# Columns with the symbols of genes, for files in which genes are named by database ids.
 _SYMBOLS = ("feature_name", "gene_symbols", "gene_symbol", "gene_name")
 
 

@@ -1,4 +1,4 @@
-"""From the columns of a table to a matrix, and the same way again for rows to come."""
+"""From the columns of a table to a matrix, and the same steps for new rows."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -111,7 +111,7 @@ class Preparation:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> "Preparation":
-        """The preparation that `to_dict` wrote, perhaps read from JSON since.
+        """The preparation that `to_dict` wrote, possibly via JSON.
 
         Parameters
         ----------
@@ -147,7 +147,7 @@ class Preparation:
 
 
 class Prepared(NamedTuple):
-    """A table as a matrix: how it came about, the matrix, its columns, and notes in sentences.
+    """A table as a matrix: the preparation, the matrix, its columns, and notes in sentences.
 
     ``unscaled`` is the matrix in the units of the table, for profiles and pictures.
 
@@ -331,7 +331,7 @@ def _text_slices(plan: Sequence[PreparedColumn]) -> Iterator[slice]:
 
 
 def _notes(table: Table, preparation: Preparation, impute: str | None) -> list[str]:
-    """What was done to the table, in sentences."""
+    """Sentences about what was done to the table."""
     size, width = counted(table.n_rows, "row"), counted(len(preparation.names), "column")
     notes = [f"{table.path.name}: {size}, clustered by {width}."]
     used = {column.name for column in preparation.columns}

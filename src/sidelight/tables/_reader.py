@@ -1,4 +1,4 @@
-"""The columns of a table, read one by one, with one error about all that is wrong with them."""
+"""Read the columns of a table one by one, with one error about all problems."""
 
 import re
 from collections.abc import Sequence
@@ -24,12 +24,12 @@ from sidelight.tables._words import WordVectors
 Floats = NDArray[np.float64]
 TextVectors = WordVectors | SentenceVectors
 
-# More columns of zeros and ones than this drown all the others.
+# More columns of zeros and ones than this would dominate all others.
 _MAX_VALUES = 200
 # The limit of models, here before scaling, which would overflow or hide the row.
 _MAX_NUMBER = 1e130
 _SHOWN = 20  # problems that an error lists
-_WORDS = 4  # in the mean, and texts are called sentences
+_WORDS = 4  # words in the mean, from which texts count as sentences
 _FEW = 0.02  # the share of cells that may be typing errors in a column of numbers
 _DATE = re.compile(
     r"\s*(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./-]\d{1,2}[./-](\d{4}|\d{2}))"
@@ -87,7 +87,7 @@ def text_way(text_model: str) -> SentenceVectors | None:
 
 
 class Reader:
-    """Reads the columns of a table, and collects what is wrong with them for one error."""
+    """Reads the columns of a table, and collects their problems for one error."""
 
     def __init__(self, table: Table, ids: ArrayLike | None) -> None:
         self.table, self.has_ids = table, ids is not None
@@ -95,7 +95,7 @@ class Reader:
         self.found: dict[str, dict[str, str]] = {kind: {} for kind in _ADVICE}
 
     def plan(self, name: str, *, hot: bool, impute: str | None) -> PreparedColumn:
-        """What is to become of a column of the table that the preparation is fitted to."""
+        """How a column of the table is prepared, when the preparation is fitted."""
         cells = self.table.columns[name]
         if hot:
             values = _categories(cells)[0]
@@ -106,7 +106,7 @@ class Reader:
                 )
             return PreparedColumn(name, values=tuple(values))
         if _is_text(cells):
-            return PreparedColumn(name)  # which it cannot be: `_numbers` says why
+            return PreparedColumn(name)  # an error: `_numbers` gives the reason
         known = as_numbers(cells)
         known = known[~np.isnan(known)]
         if not len(known):
@@ -116,7 +116,7 @@ class Reader:
         return PreparedColumn(name, float(np.median(known) if impute == "median" else known.mean()))
 
     def text_plan(self, name: str, way: SentenceVectors | None) -> PreparedColumn:
-        """What is to become of a column of sentences."""
+        """How a column of sentences is prepared."""
         cells = self._texts(name)
         if not any(cell is not None and cell.strip() for cell in cells):
             self.found["empty"][name] = f"{name!r} is empty throughout"
@@ -124,7 +124,7 @@ class Reader:
         return PreparedColumn(name, text=WordVectors.fitted(cells) if way is None else way)
 
     def matrix(self, plan: Sequence[PreparedColumn]) -> Floats:
-        """The columns in their own units, or one error about all that is wrong with them."""
+        """The columns in their own units, or one error about all problems."""
         parts = [
             self._columns(column)
             for column in plan

@@ -1,4 +1,4 @@
-"""Texts as numbers by a language model: sentence embeddings, computed once and kept on disk."""
+"""Texts as numbers by a language model: sentence embeddings, computed once and cached on disk."""
 
 import importlib.util
 import os
@@ -116,9 +116,9 @@ class SentenceVectors:
 
 
 def installed_model() -> str | None:
-    """The language model that is there without being named: by the variable, or as a package.
+    """The language model used by default: that of the environment variable, or a package.
 
-    None also where sentence-transformers is missing, or texts would have to do without.
+    None if there is no model, or if sentence-transformers is not installed.
     """
     if importlib.util.find_spec("sentence_transformers") is None:
         return None
@@ -197,7 +197,7 @@ def _loaded(folder: str) -> Any:
 
 
 def _embed(folder: Path, texts: list[str]) -> NDArray[np.float32]:
-    """Batches of texts of like length, each in one thread: the same bits for any number of them."""
+    """Batches of texts of similar length, each in one thread: the same bits for any number."""
     import torch
 
     from sidelight.blocks import in_order

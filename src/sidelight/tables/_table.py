@@ -62,7 +62,7 @@ class Table:
     dialect : Dialect, optional
         How a text table is written; it is written back in the same way.
     notes : tuple of str
-        What was found by looking at the file, in sentences.
+        What was detected in the file, in sentences.
 
     Examples
     --------
@@ -101,7 +101,7 @@ class Table:
 
         unknown = [name for name in names if name not in self.columns]
         if unknown:
-            # Upper case and blanks at the ends are what people miss first.
+            # Upper case and blanks at the ends are the most common mistakes.
             spelled = {name.strip().casefold(): name for name in self.columns}
             near = get_close_matches(unknown[0].strip().casefold(), spelled, n=1)
             several = [part.strip() for part in unknown[0].split(",")]
@@ -314,7 +314,7 @@ def read_table(
     ----------
     path : str or path
         A text table (.csv, .tsv, .txt) has column names in its first line, unless that holds
-        numbers; its separator and its decimal and thousands signs are found by looking. An .xlsx
+        numbers; its separator and its decimal and thousands signs are detected. An .xlsx
         file (extra ``excel``) has them in the first row of a sheet. Parquet needs the extra
         ``parquet``. An .npy file holds one array of rows and columns; an .npz file holds ``X``,
         and may hold ``y``, ``class_names`` and ``feature_names`` as `load` takes them. An .h5ad
@@ -326,7 +326,7 @@ def read_table(
         The key of ``obsm`` in an .h5ad file to take as data, or "X" for its matrix; by default
         "X_pca".
     sep : {",", ";", "tab", "|"}, optional
-        The separator of a text table, if looking finds the wrong one.
+        The separator of a text table, if the detection is wrong.
     decimal : {".", ","}, optional
         The decimal sign of a text table, likewise.
     sheet : str, optional
@@ -375,7 +375,7 @@ def read_table(
 
 
 def as_table(data: Any, **how: Any) -> Table:
-    """A table from whatever holds one: a file, a data frame, or a `Table` already.
+    """A table from a file, a data frame, or a `Table`.
 
     Parameters
     ----------

@@ -53,7 +53,7 @@ def read_text(path: Path, text: Sequence[str], dialect: Dialect) -> Contents:
     as_text = set(text)
     while True:
         columns, n_rows = _read_pieces(path, names, as_text, named=text, dialect=dialect)
-        # Numbers in one piece and texts in another: once more, all of it as text.
+        # Numbers in one piece and texts in another: read the whole column again as text.
         mixed = {name for name, pieces in columns.items() if len(set(map(type, pieces))) > 1}
         if not mixed:
             break

@@ -71,7 +71,7 @@ class WordVectors:
             raise DataError("the texts have one word between them; leave the column out (drop=).")
         with one_blas_thread():
             found = TruncatedSVD(n_columns, random_state=0).fit(weights)
-        # Half the bits keep a saved model small, and change no angle that anybody could see.
+        # Single precision keeps a saved model small, with no visible change of angles.
         components = found.components_.astype(np.float32).astype(np.float64)
         return cls(terms, np.asarray(counted.idf_), components)
 

@@ -1,4 +1,4 @@
-"""The checks: what every model does, on data on which every model can do it."""
+"""The checks of our contract, on data that every model can handle."""
 
 import pickle
 import warnings
@@ -402,7 +402,8 @@ def check_verdict(estimator: Any) -> None:
 
     A label is kept exactly when its row lies in the cluster that carries the name of its class,
     in ``result_.verdict`` and in everything that reads it. On separated data a statement is
-    probably wrong exactly when it is broken, and who is right is more accurate than who is wrong.
+    probably wrong exactly when it is broken, and an annotator who is right has a higher accuracy
+    than one who is wrong.
 
     Examples
     --------
@@ -455,7 +456,7 @@ def _rebuilt(
 
 
 def expect_agreement(model: Any) -> None:
-    """Whatever a fitted model says about its statements is the same thing."""
+    """Everything that a fitted model says about its statements is consistent."""
     result = model.result_
     verdict, side, said = result.verdict, result.side, result.side.statements
     names = result.cluster_names
@@ -505,7 +506,7 @@ def expect_agreement(model: Any) -> None:
         _expect(verdict.accuracy == model.annotator_accuracy_, "annotator_accuracy_ differs")
 
 
-# What the checks are made of
+# Data and statements for the checks
 
 
 def verify_emission(kind: Any, X: Any, prior: Any = None) -> None:

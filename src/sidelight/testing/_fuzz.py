@@ -318,7 +318,7 @@ def _labels(rng: np.random.Generator, n: int) -> Any:
 
 
 def _fault(case: Case, refused: Counter[str], *, thorough: bool) -> str | None:
-    """What is wrong with a fit, in a line that is the same for the same fault; None if nothing."""
+    """The fault of a fit, in a line that is the same for the same fault; None if there is none."""
     before = _state(case)
     try:
         with warnings.catch_warnings(record=True) as caught:

@@ -31,7 +31,7 @@ def in_page(error: SidelightError) -> SidelightError:
 
 
 def _advice(error: SidelightError) -> str | None:
-    """What to do in the page; None where the advice for Python holds there too."""
+    """What to do in the page; None if the advice for Python applies there too."""
     if isinstance(error, UnusableColumnsError):
         return " ".join(filter(None, (_COLUMNS.get(kind, "") for kind in error.problems)))
     if isinstance(error, UnknownRowsError):

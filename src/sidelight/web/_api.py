@@ -303,7 +303,7 @@ def _question(shown: Rows, question: dict[str, Any]) -> dict[str, Any]:
 
 @api.post("/projects/{project}/questions/{question}/later", status_code=204)
 def later(bench: TheBench, person: Answerer, project: int, question: str) -> None:
-    """Put a question off: it is not asked of this person again for a while."""
+    """Postpone a question: this person is not asked it again for a while."""
     bench.put_off(project, person, question)
 
 
@@ -434,7 +434,7 @@ def progress(bench: TheBench, person: Answerer, project: int) -> dict[str, Any]:
     mine = person.name if person.role == "annotator" else None
     counts = bench.store.count_statements(project, annotator=mine)
     state = bench.asking.state(project)
-    aside = ("labels", "accuracies")  # for those who look
+    aside = ("labels", "accuracies")  # shown to viewers
     return {"counts": counts, **{k: v for k, v in state.items() if k not in aside}}
 
 

@@ -84,7 +84,7 @@ def _wants_page(request: Request) -> bool:
 
 
 async def _sentence(request: Request, error: Exception) -> Response:
-    """What sidelight complains about, as it says it; what is not there is not found."""
+    """Errors of sidelight in their own words; unknown things are "not found"."""
     text = str(in_page(error) if isinstance(error, SidelightError) else error)
     status = 404 if text.startswith("there is no project") else 422
     if _wants_page(request):

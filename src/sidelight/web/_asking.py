@@ -21,24 +21,24 @@ from sidelight.web._rows import Rows
 
 READY = 12  # questions that are kept ready for a project
 MOST_OPEN = 20  # open questions that new ones keep away from: 40 of the asker's 80 items or more
-MOST_TOLD = 500  # answers that are told one by one (20 ms each) after a start; older ones are given
+MOST_TOLD = 500  # answers replayed one by one (20 ms each) after a start
 _PATIENCE = 120.0  # seconds until a silent asker counts as down
 _REST = 4.0  # pause between two builds of an asker, as a multiple of the time of the last one
 
 
 class Brain(NamedTuple):
-    """What the asker's process knows of a project.
+    """The state of a project in the asker's process.
 
     asker, event
         The asker, and up to which event it has followed the log.
     blank
-        The asker before anybody said anything: it has the neighbours, which take longest.
+        The asker without statements: it has the neighbours, which take longest to find.
     side
         The statements in force.
     stale
-        Whether something was said that the asker can only be given at its start.
+        Whether there are statements that the asker can only be given at its start.
     rested
-        When it may be built again, by the clock that is never set back.
+        When it may be built again, by the monotonic clock.
     """
 
     asker: Any
@@ -84,12 +84,12 @@ def _again_in(brain: Brain) -> float | None:
 
 
 def follow(brain: Brain | None, store: Store, folder: Folder, project: int) -> Brain:
-    """The asker after all that has happened.
+    """The asker after all events.
 
-    State is the log. Answers to questions, and their retractions, are told as they come. What was
-    said without being asked is given at the start, so it needs another asker: the neighbours
-    are kept, and builds rest, so that one who labels selection after selection does not keep
-    the others waiting for questions.
+    The log is the state. Answers to questions, and their retractions, are passed on as they come.
+    Other statements can only be given at the start, so they need a new asker: the neighbours are
+    kept, and builds are spaced out, so that a person who labels one selection after the other does
+    not keep others waiting for questions.
     """
     if brain is None:
         from sidelight.query import Asker
@@ -115,7 +115,7 @@ def follow(brain: Brain | None, store: Store, folder: Folder, project: int) -> B
 
 
 def _built(blank: Any, store: Store, project: int) -> Brain:
-    """An asker that is given what nobody was asked, and told the rest."""
+    """A new asker with the statements that were not answers, after all answers."""
     begun = time.monotonic()
     log = store.events(project)
     in_force = [one for one in replay(log) if one.retracted_by is None]
@@ -146,11 +146,11 @@ def _grown(
 
 
 def withdraw_implied(store: Store, project: int, side: SideInformation | None = None) -> list[str]:
-    """Withdraw open questions whose answers follow from what was said; returns their ids.
+    """Withdraw open questions whose answers follow from the statements; returns their ids.
 
     Questions that measure something stay open: those drawn at random, and those that are asked of
-    a second person. ``side`` is what was said, if it is known already: to read 100,000 statements
-    takes two seconds, to close them .04.
+    a second person. ``side`` has the statements, if they were read already: reading 100,000 takes
+    two seconds, their closure .04.
     """
     open_ones = [
         question
@@ -174,7 +174,7 @@ def withdraw_implied(store: Store, project: int, side: SideInformation | None = 
 
 
 def open_rows(store: Store, project: int) -> list[tuple[int, ...]]:
-    """The rows of the asker's questions that are before somebody, the latest ones."""
+    """The rows of the latest open questions of the asker."""
     return [
         tuple(question["body"]["rows"])
         for question in store.questions(project)
@@ -227,7 +227,7 @@ def _told(
                     is_whole = False
                 else:
                     asker = asker.retract(f"{_asked(asker, parent).id}:{parent.body['annotator']}")
-            elif event.kind != "select":  # says nothing of the rows
+            elif event.kind != "select":  # not a statement
                 is_whole = False
         except QuestionError:  # answered twice, by an asker of another version, or given
             is_whole = is_whole and event.kind != "retract"
@@ -235,7 +235,7 @@ def _told(
 
 
 def describe(asker: Any, n: int, open_rows: Sequence[tuple[int, ...]] = ()) -> dict[str, Any]:
-    """The next questions and how far it is, as plain data."""
+    """The next questions and the progress, as plain data."""
     from sidelight.query import Question
 
     stopping = asker.stopping
@@ -266,14 +266,14 @@ def _plain(record: Any) -> dict[str, Any]:
 
 
 class Asking:
-    """Questions kept ready, and the process that thinks of them."""
+    """Questions kept ready, and the process that computes them."""
 
     def __init__(self, store: Store, store_address: str, bulk: str) -> None:
         self._store, self._address, self._bulk = store, store_address, bulk
         self._lock = threading.Lock()
         self._news = threading.Condition()
         self._wanted: set[int] = set()
-        self._later: dict[int, float] = {}  # when to think again of what could not be told yet
+        self._later: dict[int, float] = {}  # when to compute again with statements that had to wait
         self._ready: dict[int, list[dict[str, Any]]] = {}
         self._state: dict[int, dict[str, Any]] = {}
         self._stopping = threading.Event()
@@ -293,13 +293,13 @@ class Asking:
             self._thread.join(10)
 
     def refresh(self, project: int) -> None:
-        """Something was said: think of the next questions."""
+        """Compute the next questions after a new statement."""
         with self._news:
             self._wanted.add(project)
             self._news.notify_all()
 
     def state(self, project: int) -> dict[str, Any]:
-        """How far the asking is: expected error, when to stop; empty before the first thought."""
+        """Progress of the asking: expected error, when to stop; empty before the first result."""
         with self._lock:
             return dict(self._state.get(project, {}))
 
@@ -412,7 +412,7 @@ def random_pairs(
 
 
 def statements_of_answer(question: Mapping[str, Any], value: Any, annotator: str) -> dict[str, Any]:
-    """What an answer says, as the columns of an event."""
+    """An answer as the columns of an event."""
     i, *others = question["rows"]
     said: dict[str, Any] = {"i": [i], "annotator": annotator}
     if question["kind"] == "pair":

@@ -1,4 +1,4 @@
-"""What the routes call: plain functions over a store, a folder, a pool and an asker."""
+"""The functions behind the routes, over a store, a folder, a pool and an asker."""
 
 import json
 import threading
@@ -112,8 +112,8 @@ class Bench:
     ) -> list[dict[str, Any]]:
         """The next questions for a person: those still open for them, then new ones.
 
-        Nobody is asked what they have answered or put off, nobody what another person has before
-        them, and no tab of a browser what another tab of the same person has.
+        Nobody is asked what they have answered or postponed, what another person has open, or what
+        another browser tab of the same person has open.
         """
         if not 1 <= n <= MAX_ASKED:
             raise SidelightError(f"n is {n}; ask for 1 to {MAX_ASKED} questions at a time.")
@@ -419,7 +419,7 @@ class Bench:
         ]
 
     def people(self, project: int) -> dict[str, Any]:
-        """Who said how much, how fast and how accurately, who agrees, and who is asked what."""
+        """For each person the number, speed and accuracy of answers; agreement; kinds asked."""
         last = self.store.last_run(project)
         said = self.store.statements(project, retracted=False)
         asking = self.asking_rules(project)
@@ -465,7 +465,7 @@ class Bench:
     def start_job(
         self, project: int, kind: str, body: Mapping[str, Any], person: Person | None
     ) -> int:
-        """Queue a job; what can be refused is refused now, not when it runs."""
+        """Queue a job; invalid jobs are refused now, not when they run."""
         self.store.project(project)
         if kind == "fit":
             from sidelight import study
@@ -576,7 +576,7 @@ def _named(
 
 
 def _as_asked(question: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What the asker is told of a question with its answer; nothing if it did not ask."""
+    """The part of a question that the asker gets with the answer; empty if it did not ask it."""
     if "slot" in question:
         return question
     return {"drawn": question["rows"]} if question.get("audit") else {}

@@ -1,4 +1,4 @@
-"""What leaves the workbench: tables, statements, a script, a report, the whole project."""
+"""Exports of the workbench: tables, statements, a script, a report, the whole project."""
 
 import json
 import shlex

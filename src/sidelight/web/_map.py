@@ -1,8 +1,8 @@
-"""What the map needs of many rows: a sample, a density, the rows of a view, and selections.
+"""Data for the map of many rows: a sample, a density, the rows of a view, and selections.
 
 A selection is a list of steps, in order. Each step chooses rows
 (inside a polygon, of a cluster, that contain a text, …) and is added to what was selected before,
-taken away from it, or intersected with it. The steps are kept with what is said of the rows.
+taken away from it, or intersected with it. The steps are stored with the statements about the rows.
 """
 
 import base64

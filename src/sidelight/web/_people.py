@@ -1,4 +1,4 @@
-"""What is known of people: how much they said, how fast, how well, and how far they agree."""
+"""Figures about people: number, speed and accuracy of their answers, and agreement."""
 
 import threading
 from collections import Counter
@@ -51,7 +51,7 @@ def described(
 
 
 def agreement(said: Sequence[Said]) -> list[dict[str, Any]]:
-    """How often two people said the same of the same rows, for every two who both said something.
+    """How often two people gave the same answer about the same rows, for every two people.
 
     Of a pair of rows: same or different. Of a row: its class, within a vocabulary. Where somebody
     said two things, the last one counts; "can't tell" is not compared.

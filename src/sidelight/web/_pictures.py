@@ -97,7 +97,7 @@ def is_inside(cell: Any) -> bool:
 
 
 def _file(root: Path, text: str) -> bytes:
-    """A file below the data root; whether others exist is not told."""
+    """A file below the data root; the error does not show whether other files exist."""
     missing = f"there is no picture {text[:200]!r} below the data folder of the server."
     try:
         path = (root / text).resolve()

@@ -74,7 +74,7 @@ def _work(pipe: Connection, store_address: str, bulk: str) -> None:
 
 
 def step_back() -> None:
-    """Let requests go first: a fit takes what the server leaves, which is nearly everything."""
+    """Lower the priority, so that requests go first: a fit still gets nearly all of the CPU."""
     if hasattr(os, "nice"):  # Windows has none
         os.nice(_NICENESS)
 
@@ -257,7 +257,7 @@ class _Worker:
 
 
 def told(made: dict[str, Any]) -> str:
-    """What a job has made, as the message of the job: reports and comparisons are found by it."""
+    """The result of a job, as its message, by which reports and comparisons are found."""
     return ", ".join(f"{name} {value}" for name, value in made.items())
 
 

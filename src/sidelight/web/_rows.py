@@ -33,7 +33,7 @@ def preview(
     archive: Path | None = None,
     **how: Any,
 ) -> dict[str, Any]:
-    """What a table holds and what stands in the way of it, before anything is written.
+    """The contents of a table and its problems, before anything is written.
 
     Pictures of the columns `images` are looked for in an archive, else below `root`.
     """
@@ -42,7 +42,7 @@ def preview(
     except SidelightError as error:
         if path.suffix not in TEXTS:
             raise
-        # Another separator may solve it, so it is shown as a problem and not raised as an error.
+        # Another separator may solve it, so it is shown as a problem and not raised.
         problem = {"message": _unnamed(str(error), path)}
         return {"n_rows": 0, "columns": [], "rows": [], "problems": [problem], "notes": []}
     problems, notes = [], []
@@ -130,7 +130,7 @@ def plane(X: NDArray[Any], method: str = "pca") -> NDArray[np.float32]:
     bulk = np.quantile(np.abs(found), 0.999) if len(found) > 1000 else far
     if far <= 3.0 * bulk:
         return (found / (far or 1.0)).astype(np.float32)
-    # Far rows would press all others into the middle. They keep their order in a margin.
+    # Far rows would squeeze all others into the middle. They keep their order in a margin.
     inner = 0.9
     scaled = found * (inner / bulk) if bulk else np.zeros_like(found)
     beyond = np.maximum(np.abs(scaled) - inner, 0.0) / (1.0 - inner)
@@ -224,7 +224,7 @@ class Rows:
         found = {}
         for name, cell in first.items():
             if name in self.images:
-                found[name] = False  # eyes tell, and names of files do not
+                found[name] = False  # people compare pictures by eye; names of files say nothing
                 continue
             far = self.spread.get(name)
             found[name] = any(
@@ -259,7 +259,7 @@ def _told(how: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unnamed(text: str, path: Path) -> str:
-    """A text without the name that an upload has here, which says nothing to anybody."""
+    """A text without the internal name of an upload."""
     return text.replace(str(path), "the table").replace(path.name, "the table")
 
 

@@ -1,4 +1,4 @@
-"""Who may do what: hosts, origins, tokens, sizes, and headers of every answer."""
+"""Access control: hosts, origins, tokens, sizes, and headers of every response."""
 
 import hmac
 from collections.abc import Awaitable, Callable
@@ -120,6 +120,6 @@ def form_token(request: Request) -> str:
 
 
 def check_form(request: Request, given: Any) -> None:
-    """Refuse a form that was not made for who sends it."""
+    """Refuse a form that was not made for its sender."""
     if not isinstance(given, str) or not hmac.compare_digest(given, form_token(request)):
         raise HTTPException(403, "the form is out of date; reload the page.")

@@ -71,7 +71,7 @@ def serve(
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{port}"
     link = f"{address}/login?token={login_token(bench)}"
-    listener.listen()  # who follows the link at once waits, and is not refused
+    listener.listen()  # a browser that opens the link at once waits, and is not refused
     tell(f"The workbench: {link}")
     tell("The link works once; afterwards the browser is logged in for a month.")
     if host in LOCAL:

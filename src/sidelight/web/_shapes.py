@@ -86,7 +86,7 @@ class Preparing(BaseModel):
     impute: Literal["median", "mean"] | None = None
     scale: Literal["standard", "minmax", "none"] | None = None
     sep: Literal[",", ";", "tab", "|"] | None = Field(
-        default=None, description="Separator of a text table, if looking finds the wrong one."
+        default=None, description="Separator of a text table, if the detection is wrong."
     )
     decimal: Literal[".", ","] | None = Field(default=None, description="Decimal sign, likewise.")
 

@@ -35,7 +35,7 @@ async def stream(
 
 
 def snapshot(bench: Bench, project: int, person: Person) -> dict[str, Any]:
-    """What a browser is told of: annotators learn that something happened, and not what."""
+    """The events for a browser: annotators get only the fact that something happened."""
     found: dict[str, Any] = {
         "log": {"last": bench.store.last_event(project)},
         "withdrawn": bench.store.withdrawn(project, person.id),

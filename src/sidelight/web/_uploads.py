@@ -33,7 +33,7 @@ def upload_path(settings: Settings, key: str) -> Path:
 
 @contextmanager
 def shown_as(path: Path, name: str) -> Iterator[None]:
-    """Errors about a file of ours under a name that says something to the person who sent it."""
+    """Errors about an upload under the name of the file that was sent."""
     try:
         yield
     except SidelightError as error:

@@ -1,4 +1,4 @@
-"""What jobs do, in a worker process: plain functions of a store, a folder and a job."""
+"""The work of jobs, in a worker process: plain functions of a store, a folder and a job."""
 
 import json
 import os
@@ -184,7 +184,7 @@ def _colours(
 
 
 def _verdict(store: Store, project: int, at_event: int, answer: Any) -> list[dict[str, Any]]:
-    """What the fit says of each statement of the log that it was given, by event and position."""
+    """The verdict of the fit on each statement of the log, by event and position."""
     said = [
         one
         for one in replay(e for e in store.events(project) if e.id <= at_event)
@@ -248,7 +248,7 @@ def _number(value: Any) -> float | None:
 def _again(
     store: Store, folder: Folder, project: Project, number: int, tell: Tell
 ) -> tuple[Any, Any]:
-    """The same fit once more: what it knew and its seed are on record."""
+    """The same fit again: its statements and its seed are on record."""
     run = store.run(project.id, number)
     parameters = dict(run["parameters"])
     body = {
