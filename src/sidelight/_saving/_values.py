@@ -1,4 +1,4 @@
-"""Values as JSON and arrays, and back: plain data, arrays, and classes of ours that are data."""
+"""Values as JSON and arrays, and back: plain data, arrays, and our own data classes."""
 
 import dataclasses
 import math
@@ -218,7 +218,7 @@ def _model_class(name: str) -> Any:
 
 
 def _data_class(name: str) -> type:
-    """A class of ours that is data: a named tuple or a dataclass, where data may live."""
+    """One of our data classes: a named tuple or a dataclass from an allowed module."""
     module, _, word = name.partition(":")
     if not module.startswith(_HOMES) or not word.isidentifier():
         _unknown(name)

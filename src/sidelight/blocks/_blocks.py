@@ -212,7 +212,7 @@ class Blocks(ABC):
         return number[labels]
 
     def lazily(self, function: Callable[[Any], NDArray[Any]], known: RowEntries, dtype: Any) -> Any:
-        """``function(rows)`` of all rows, one number each, but for rows whose numbers are known.
+        """``function(rows)`` of all rows, one number each, except rows whose numbers are known.
 
         Where the rows are on Dask it is a Dask array, which computes nothing yet.
 
@@ -364,7 +364,7 @@ def is_dask(X: Any) -> bool:
 
 
 def _for_kernels(part: NDArray[Any]) -> NDArray[Any]:
-    """A C-ordered, writable, aligned block: a view where it can be, else a copy of it alone.
+    """A C-ordered, writable, aligned block: a view if possible, otherwise a copy of this block.
 
     It is never written to. But numba compiles every kernel once more for read-only arrays, such as
     memory maps opened for reading, and for numbers that lie across the words of the machine, such

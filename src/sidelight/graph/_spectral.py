@@ -144,7 +144,7 @@ def _components(graph: sparse.csr_array) -> tuple[list[Ints], Ints]:
 
 
 def _beside(S: sparse.csr_array, known: Floats, n_vectors: int) -> Spectrum:
-    """The leading eigenvectors of a connected graph, but for the first, which is known.
+    """The leading eigenvectors of a connected graph, except the first, which is known.
 
     S − 2 v v' moves its eigenvalue from 1 to −1, the lowest that there is.
     """

@@ -221,7 +221,7 @@ def _matched(table: Any) -> int:
 
 
 def _matched_sparse(table: Any) -> int:
-    """The same from the non-zero cells alone.
+    """The same from only the nonzero cells.
 
     A cell that is worth at least the best other cell of its class and the best other cell of its
     cluster together is in some best matching, because they are all it can displace. Taking such

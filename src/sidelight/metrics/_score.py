@@ -97,7 +97,7 @@ def score(
     Scores
         ``all_rows`` and ``unannotated`` map names to scores, ``n_rows`` and ``n_unannotated`` say
         on how many rows, ``n_unknown`` how many were left out. Each set is scored as a partition
-        of its own, so accuracy matches clusters and classes anew. Scores of no rows are NaN.
+        of its own, so accuracy matches clusters and classes again. Scores of no rows are NaN.
 
     Examples
     --------

@@ -118,7 +118,7 @@ class Penalty:
     """The cost of rows besides their squared distance. Here zero, which is k-means.
 
     A model overrides what it needs. With constant prices, ``entries``, `prices` and their number
-    are enough. Rows in ``held`` are moved by `sweep` alone, not by passes over the data; rows in
+    are enough. Rows in ``held`` are moved only by `sweep`, not by passes over the data; rows in
     ``anchored`` never start an empty cluster again.
     """
 
@@ -274,7 +274,7 @@ def wander(
 ) -> Run:
     """The same for penalties whose steps may raise J: the best iterate, until a partition returns.
 
-    Rows that are not held are looked at again only where they may have changed. The history is the
+    Rows that are not held are checked again only if they may have changed. The history is the
     lowest J so far.
     """
     state = State.new(problem.rows)

@@ -224,7 +224,7 @@ class _Members(Generic[M]):
     def made_by(
         self, make: Callable[..., M], given: Sequence[tuple[Any, ...]], at_least: int = 0
     ) -> list[M]:
-        """``make(problem, common, *given)`` of each, in their order, but for those out of time."""
+        """``make(problem, common, *given)`` of each, in their order, except those out of time."""
         jobs = [_Job(make, job, number < at_least) for number, job in enumerate(given)]
         if self._there is not None and len(jobs) > 1:
             found = self._there.run(_member, jobs)

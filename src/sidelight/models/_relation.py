@@ -82,7 +82,7 @@ def relation_of(side: SideInformation) -> Relation:
 class _Columns(NamedTuple):
     """The columns of P: groups without contradictions, other rows, classes of such rows."""
 
-    of_row: Ints  # column of each row; -1 where nothing is said
+    of_row: Ints  # column of each row; -1 without statements
     of_class: Ints  # column of each class of `side.class_columns`; the last entry serves -1
     is_group: NDArray[np.bool_]
     members: sparse.csr_array

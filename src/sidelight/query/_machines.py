@@ -1,7 +1,7 @@
 """Published strategies as generators: each yields a pair of rows and is sent the answer.
 
-An answer is True (together), False (apart) or None (not known: the two are kept apart, and nobody
-is asked again). What a strategy has found stands on its board.
+An answer is True (together), False (apart) or None (not known: the two are kept apart, and the
+question is not repeated). What a strategy has found stands on its board.
 """
 
 from collections.abc import Generator

@@ -25,7 +25,7 @@ from sidelight.side import SideInformation
 
 FIRST_PAIRS = 10  # answers about pairs before the first label is asked for
 _MOST_BRANCHES = 8  # sets of answers to open questions that a batch considers
-_RECKONED = 200  # best pairs whose value is computed anew for each of them
+_RECKONED = 200  # best pairs whose value is recomputed for each of them
 _TRIES = 200
 _UNCHECKED = 10  # answers before audits become more frequent
 _ALL_PAIRS = 2_000  # rows up to which an unasked pair is found by looking at all of them

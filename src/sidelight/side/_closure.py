@@ -130,7 +130,7 @@ class Closure:
         return np.asarray(found | ((first == second) & np.isin(first, twice)))
 
     def group_of_class(self, vocabulary: ArrayLike, class_code: ArrayLike) -> Ints:
-        """The group that has each class, by codes; −1 where no row is said to have it."""
+        """The group of each class, by codes; −1 if no row has a label of it."""
         keys = self._keys(self.labels)
         order = np.argsort(keys)
         wanted = class_keys(self.source.classes, np.asarray(vocabulary), np.asarray(class_code))
@@ -146,7 +146,7 @@ class Closure:
         """Which groups must be apart, as a symmetric matrix of groups by groups.
 
         By a cannot-link, by different labels of one vocabulary, or by a label that the other group
-        is said not to have. A contradiction is an entry on the diagonal.
+        has as a negative label. A contradiction is an entry on the diagonal.
         """
         pairs = [self.cannot]
         for groups in self.labelled_groups():

@@ -1,10 +1,10 @@
 """Can K clusters keep every statement? A graph colouring problem over groups.
 
 Groups that must be apart are adjacent: by a cannot-link, by different labels of one vocabulary, or
-by a label that the other group is said not to have. Groups with fewer than K neighbours can always
-be placed, so they are removed first; what remains, the K-core, is coloured by DSATUR (Brélaz 1979),
-and the removed groups follow in reverse. With few cannot-links per row the core is empty and the
-answer costs a few passes over the arrays. Two colours need no search: see `_two_colours`.
+by a label that the other group has as a negative label. Groups with fewer than K neighbours can
+always be placed, so they are removed first; what remains, the K-core, is coloured by DSATUR (Brélaz
+1979), and the removed groups follow in reverse. With few cannot-links per row the core is empty and
+the answer costs a few passes over the arrays. Two colours need no search: see `_two_colours`.
 """
 
 import heapq

@@ -592,7 +592,7 @@ def _make_mistakes(
     wrong_label: str,
     rng: np.random.Generator,
 ) -> Ints:
-    """The classes that are stated, where the wrong ones are drawn anew."""
+    """The classes that are stated; wrong ones are drawn again."""
     k = len(truth.names)
     if wrong_label == "any":
         return np.where(wrong, rng.integers(max(k, 1), size=len(true)), stated)

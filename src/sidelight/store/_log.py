@@ -43,7 +43,7 @@ class Event(NamedTuple):
 class Said(NamedTuple):
     """A statement of the log: the statement at a place of an event.
 
-    `said` is the class as it was said, `class_` what it is called after all renames, and
+    `said` is the class as it was given, `class_` its name after all renames, and
     `retracted_by` the retraction in force, if there is one.
 
     Examples

@@ -46,7 +46,7 @@ def numbered(count: int, name: str = "x") -> list[str]:
 
 def to_numbers(cells: list[str]) -> NDArray[np.float64] | None:
     """Cells as numbers, NaN where one is missing; None if they are texts."""
-    # "007" is a name, which would lose its zeros, and Python alone takes 1_000 for a number.
+    # "007" is a name, which would lose its zeros, and only Python takes 1_000 for a number.
     if _NO_NUMBER.search("\n".join(cells)):
         return None
     try:

@@ -14,7 +14,7 @@ from sidelight.tables._columns import MISSING
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
-_LINES = 200  # lines that are looked at
+_LINES = 200  # lines that are examined
 _PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _COMMA = re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?")
 # 1.234.567 and 1.234,5 have points for thousands; 1,234.5 and 1,234,567 have commas.

@@ -80,7 +80,7 @@ class PreparedColumn(NamedTuple):
 
 
 def text_way(text_model: str) -> SentenceVectors | None:
-    """The language model that texts go through; None for words alone."""
+    """The language model for texts; None if only words are used."""
     if text_model == "auto":
         text_model = installed_model() or "tf-idf"
     return None if text_model == "tf-idf" else SentenceVectors.found(text_model)

@@ -364,7 +364,7 @@ def _place(error: BaseException) -> str:
 
 
 def _is_sentence(error: Exception) -> bool:
-    """Whether an error was raised on purpose, with a message of ours and not of numpy."""
+    """Whether an error was raised on purpose, with our own message and not numpy's."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

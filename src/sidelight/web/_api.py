@@ -57,7 +57,7 @@ def projects(bench: TheBench, person: Anyone, archived: bool = False) -> Any:
 
 @api.post("/uploads", response_model=s.Upload)
 async def upload(request: Request, bench: TheBench, person: Editor, name: str) -> Any:
-    """Send a table as the body of the request; it is looked at, and not imported yet."""
+    """Send a table as the body of the request; it is checked, and not imported yet."""
     key = await receive(request, bench.settings, name)
     return {"upload": key, "name": name, "preview": preview(upload_path(bench.settings, key))}
 
@@ -283,7 +283,7 @@ def ask(
     kinds: Annotated[str, Query(pattern="^(pair|label)(,(pair|label))?$")] = ",".join(KINDS),
     tab: Annotated[str | None, Query(max_length=40)] = None,
 ) -> Any:
-    """The next questions; neither a prediction nor anybody else's answer comes with them."""
+    """The next questions, without predictions and answers of other people."""
     shown = bench.rows(project)
     asked = bench.ask(project, person, n=n, kinds=kinds.split(","), tab=tab)
     return [_question(shown, question) for question in asked]
@@ -530,7 +530,7 @@ def models_compared(bench: TheBench, person: Looker, project: int) -> Any:
 async def events_stream(
     request: Request, bench: TheBench, person: Anyone, project: int
 ) -> StreamingResponse:
-    """Server-sent events: answers, jobs, runs; annotators get counts alone."""
+    """Server-sent events: answers, jobs, runs; annotators get only counts."""
     bench.store.project(project)
     return StreamingResponse(
         stream(request, bench, project, person), media_type="text/event-stream"

@@ -359,7 +359,7 @@ class Bench:
         self.asking.refresh(project)
 
     def statements(self, project: int, person: Person) -> list[dict[str, Any]]:
-        """Statements with what the last run says of them; annotators see their own alone."""
+        """Statements with the verdict of the last run; annotators see only their own."""
         rows = self.rows(project)
         verdict = {} if person.role == "annotator" else self._last_verdict(project)
         found = []
@@ -566,7 +566,7 @@ def _n_drawn(share: float, n: int, *, seed: Sequence[int]) -> int:
 def _named(
     question: Mapping[str, Any], project: int, person: Person, k: int, tab: str | None
 ) -> dict[str, Any]:
-    """A question under an id of ours, and as the asker knows it."""
+    """A question with an id of the workbench, and as the asker knows it."""
     return {
         "asked": _as_asked(question),  # a second opinion brings its own
         **question,

@@ -65,7 +65,7 @@ def density(layout: NDArray[np.float32], n: int = GRID) -> NDArray[np.float32]:
 def in_polygon(layout: NDArray[np.float32], polygon: Sequence[Sequence[float]]) -> Mask:
     """Which points lie inside a polygon: a ray from them crosses its edges an odd number of times.
 
-    Only points of the polygon's box are looked at; the loop is over edges.
+    Only points in the polygon's bounding box are tested; the loop is over edges.
     """
     corners = np.asarray(polygon, dtype=np.float64)
     low, high = corners.min(axis=0), corners.max(axis=0)

@@ -53,8 +53,8 @@ def described(
 def agreement(said: Sequence[Said]) -> list[dict[str, Any]]:
     """How often two people gave the same answer about the same rows, for every two people.
 
-    Of a pair of rows: same or different. Of a row: its class, within a vocabulary. Where somebody
-    said two things, the last one counts; "can't tell" is not compared.
+    Of a pair of rows: same or different. Of a row: its class, within a vocabulary. If a person gave
+    two answers, the last one counts; "can't tell" is not compared.
     """
     last: dict[tuple[Any, ...], tuple[Any, Any]] = {}
     for one in said:

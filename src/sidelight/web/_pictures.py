@@ -39,7 +39,7 @@ class PictureError(SidelightError):
 
 
 def encoded(contents: bytes, *, largest: int = LARGEST) -> tuple[bytes, str]:
-    """A picture as pixels of ours and their media type: PNG if small or transparent, else JPEG."""
+    """A picture, encoded again, and its media type: PNG if small or transparent, else JPEG."""
     from PIL import Image, ImageOps
 
     bombs = (Image.DecompressionBombError, Image.DecompressionBombWarning)

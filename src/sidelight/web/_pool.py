@@ -162,7 +162,7 @@ class Pool:
         """One job in one process, until it ends in some way."""
         try:
             worker.send(job._asdict())
-        except OSError:  # it died since it was looked at; the next job gets a new one
+        except OSError:  # it died since the last check; the next job gets a new one
             self._store.jobs.crashed(job.id, "the worker process died")
             return
         begun = time.monotonic()

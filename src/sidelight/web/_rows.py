@@ -19,7 +19,7 @@ from sidelight.web._pictures import PictureError, contents_of, is_inside, proble
 
 TEXTS = (".csv", ".tsv")
 PREVIEW = 8  # rows of an import that are shown before anything is written
-# What `prepare` is told.
+# The options of `prepare`.
 _HOW = ("columns", "drop", "one_hot", "text", "text_model", "impute", "scale")
 
 
@@ -251,7 +251,7 @@ class Rows:
 
 
 def _told(how: Mapping[str, Any]) -> dict[str, Any]:
-    """What `prepare` is told; what is empty is left to its defaults."""
+    """The options for `prepare`; empty ones keep their defaults."""
     unknown = set(how) - set(_HOW)
     if unknown:
         raise SidelightError(f"unknown option {sorted(unknown)[0]!r}; known: {', '.join(_HOW)}.")

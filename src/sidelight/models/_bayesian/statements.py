@@ -224,7 +224,7 @@ class _Labels(NamedTuple):
         is_label = said.is_class
         said, must, cannot = said.take(is_label), must[is_label], cannot[is_label]
         column = side.class_columns.find(said.vocabulary, said.class_code)
-        vocabulary = side.class_columns.group.copy()  # read-only ones would be compiled for anew
+        vocabulary = side.class_columns.group.copy()  # kernels want writable arrays
         is_positive, is_negative = said.sign > 0, said.sign < 0
         row, positive, must, repel = _merged(
             said.i[is_positive], column[is_positive], must[is_positive], cannot[is_positive]

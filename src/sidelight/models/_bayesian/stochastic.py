@@ -246,6 +246,6 @@ def _drawn_step(
 
 
 def _drawn(firsts: Floats, block: Block, scores: Floats, apart: Ints, labels: Any) -> float:
-    """Memberships of which most small ones are 0, by draws that begin anew in each block."""
+    """Memberships of which most small ones are 0, by draws that start again in each block."""
     first = firsts[block.start // BLOCK_ROWS]
     return float(kernels.drawn_memberships(scores, apart, first))

@@ -77,7 +77,7 @@ def classes_with_columns(side: SideInformation, n_clusters: int) -> Ints:
     """The classes, as codes, that have a column: at most ``n_clusters``, sorted.
 
     Labelled classes of the leading vocabulary, the heaviest if they are too many; then classes that
-    rows are said not to belong to.
+    occur only in negative labels.
     """
     said = side.statements
     lead = said.binding & said.is_class & (said.vocabulary == side.leading_vocabulary)

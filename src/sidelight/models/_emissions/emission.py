@@ -124,7 +124,7 @@ def n_rows(X: Rows) -> int:
 
 
 def check_sparse(rows: Blocks, kind: type[Emission]) -> None:
-    """Refuse sparse rows for an emission that takes dense ones alone."""
+    """Refuse sparse rows for an emission that takes only dense ones."""
     if not kind.takes_sparse and isinstance(rows.block(0).X, CSRRows):
         raise DataError(
             f"X is sparse, and {kind.__name__} takes dense rows; give X.toarray(), or choose "
@@ -220,7 +220,7 @@ def dense_parts(X: Rows, n_features: int) -> Iterator[tuple[slice, Floats]]:
 
 
 def read_prior(prior: Any, allowed: tuple[str, ...]) -> dict[str, Any]:
-    """The user's prior as a dict that has allowed names alone."""
+    """The user's prior as a dict with only allowed names."""
     if prior is None:
         return {}
     if not isinstance(prior, Mapping) or not set(prior) <= set(allowed):

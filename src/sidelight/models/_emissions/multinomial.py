@@ -3,8 +3,8 @@
     x | theta ~ Multinomial(sum of x, theta)      theta ~ Dirichlet(a)
 
 The total of a row carries no information about its component: right for words of documents of any
-length, or for reads of cells of any depth. Columns without a single count are left out, and are not
-looked at in new rows.
+length, or for reads of cells of any depth. Columns without a single count are left out, and are
+ignored in new rows.
 """
 
 from dataclasses import dataclass

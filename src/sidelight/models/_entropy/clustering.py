@@ -523,7 +523,7 @@ def shuffled_blocks(n: int, rng: np.random.Generator) -> Ints:
 
 
 def _numbered(labels: Ints) -> Ints:
-    """Clusters to start from, numbered from 0; rows of which nothing is known (−1) are alone."""
+    """Clusters to start from, numbered from 0; unknown rows (−1) are alone."""
     alone = labels < 0
     labels[alone] = labels.max(initial=0) + 1 + np.arange(int(alone.sum()))
     return search.renumbered(labels)
@@ -550,7 +550,7 @@ def edge_relation(level: search.Level, pairs: sparse.csr_array, labels: Ints) ->
 
 
 def _exactly(level: search.Level, labels: Ints, n_wanted: int | None) -> Ints:
-    """A partition into a given number of modules, if any: merged, or anew from smaller pieces."""
+    """A partition into a given number of modules, if any: merged, or from smaller pieces."""
     if n_wanted is None:
         return labels
     n = int(labels.max()) + 1

@@ -498,7 +498,7 @@ def reordered(level: Level, order: Ints) -> Level:
 class Room:
     """Memory for the edges of levels, of which two are in use: one is read, the next is written.
 
-    With many rows, allocating memory anew for every level can take as long as the sums.
+    With many rows, allocating new memory for every level can take as long as the sums.
     """
 
     def __init__(self) -> None:

@@ -26,11 +26,11 @@ Departures from the paper, each settled by measurement or because the paper is s
   it removes the cheapest node, wherever it is, and rows that join late stand near the root. Here
   the clusters are those of lowest J, the data's own entropy, a price for naming clusters, and the
   bits of the broken statements (`_tree_search`): first the partition into nodes of the tree, found
-  exactly; then clusters merge and rows move as long as J falls, and the tree is stretched anew
+  exactly; then clusters merge and rows move as long as J falls, and the tree is stretched again
   inside them (``refine``), so that every cluster is a node of the binary tree. L is not used to
   judge clusters: it rewards a kept cannot-link more if its clusters are small.
-- What is said of entailed pairs, and rho, with "mean" and "each": as in
-  `StructuralEntropyClustering`. With "none" there is no rho: a statement has its own weight.
+- Entailed pairs and rho, with "mean" and "each": as in `StructuralEntropyClustering`. With "none"
+  there is no rho: a statement has its own weight.
 """
 
 import math

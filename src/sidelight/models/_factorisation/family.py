@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 FLOOR = 1e-10  # a multiplicative step cannot leave zero
-_EVERY = 10  # steps after which the objective is looked at
+_EVERY = 10  # steps between two checks of the objective
 # Steps after which starts are compared, above 6,000 rows. Not for symmetric factors: there the
 # best after 30 steps (pendigits) and after 100 (ten Gaussians) was not the best at the end.
 _RACE = 50

@@ -36,7 +36,7 @@ _KMEANS_ITERATIONS = 100
 # block can afford to go on until no move gains anything.
 _LEAST_GAIN = 1e-4
 _POLISH_PASSES = 300
-# Rows whose best move would lose more than this, in nats, are not looked at in every sweep.
+# Rows whose best move would lose more than this, in nats, are not visited in every sweep.
 _PATIENCE = 1.0
 # Up to this number of rows, all rows are moved one by one: that saves many small steps outside of
 # kernels, and ends higher. At 10,000 rows it finds no better partitions, in more time.
@@ -443,7 +443,7 @@ def improve(
 ) -> Solution:
     """A local search from a partition; ``order`` is that of the annotated rows in a sweep.
 
-    It may end as soon as it comes to a partition that is ``known`` by its signature.
+    It may end as soon as it reaches a partition that is ``known`` by its signature.
     """
     return Search(problem, labels.copy(), order).run(deadline, known)
 

@@ -30,7 +30,7 @@ LONGEST_CHAIN = 256
 # Size limit of the tables of terms, in entries per statement; larger whole weights are computed
 # directly.
 _TABLE_ENTRIES = 8
-# Annotators whose labels alone are tried to match classes to clusters.
+# The number of annotators whose labels are tried, one at a time, to match classes to clusters.
 _BELIEFS = 8
 # Statements are processed in portions, to limit the memory.
 _PORTION = 65_536

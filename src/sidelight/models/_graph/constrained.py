@@ -173,8 +173,8 @@ def penalised_eigenvectors(
 ) -> Spectrum:
     """The largest eigenvectors of I − A/2, A = (1 − w) L~ + w P~: those smallest for A.
 
-    In each part of the graph, with what is said, apart: Lanczos iterations see an eigenvalue that
-    several parts share only once.
+    Separately in each connected part of the graph and the statements: Lanczos iterations see an
+    eigenvalue that several parts share only once.
     """
     n = graph.shape[0]
     n_vectors = min(n_vectors, n)

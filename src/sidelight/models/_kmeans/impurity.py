@@ -92,7 +92,7 @@ class Impurity(Penalty):
         sums = np.ascontiguousarray((tally.sums - tally.counts[:, None] * links.shift).T)
         counts, number, total = (a.copy() for a in (tally.counts, *tally.side))
         labels = state.labels[links.rows]
-        # A fall within the rounding of J would let rows wander for ever.
+        # Decreases within the rounding of J would make rows move for ever.
         amount = abs(np.nan_to_num(tally.amount))
         tolerance = 1e-13 * (amount + self.side_weight * float(links.pair_weight.sum()))
         count_work("relocation tests", len(labels) * (len(counts) - 1))

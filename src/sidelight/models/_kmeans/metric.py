@@ -165,7 +165,7 @@ class Pairs(Penalty):
         after = labels[self.held].astype(np.int64)
         scale = at.scale if self.per_cluster else at.scale[:1]
         apart, box = self.squares @ scale.T, self.range2 @ at.scale.T
-        # A fall within the rounding of J would let rows wander for ever.
+        # Decreases within the rounding of J would make rows move for ever.
         tolerance = 1e-13 * float(max(unary.max(), -unary.min()))
         waiting = np.ones(len(after), dtype=bool)
         how = (apart, box, self.order, tolerance, waiting)

@@ -68,7 +68,7 @@ class PairPenalty(Penalty, ABC):
         if not len(self.held):
             return 0, tally
         unary = self.data.distances(theta.centers)
-        # A fall within the rounding of J would let rows wander for ever.
+        # Decreases within the rounding of J would make rows move for ever.
         tolerance = 1e-13 * float(unary.max(initial=0.0))
         unary += self._own_prices(theta)
         before = state.labels[self.held].astype(np.int64)

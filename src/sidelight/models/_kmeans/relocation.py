@@ -131,7 +131,7 @@ def move_units(X: Any, weight: Floats, tally: Tally, graph: sparse.csr_array, la
     sums = np.ascontiguousarray((tally.sums - tally.counts[:, None] * shift).T)
     nothing = np.zeros(len(weight), dtype=np.int64)
     no_table = np.zeros((len(tally.counts), 0))
-    # A fall within the rounding of J would let rows wander for ever.
+    # Decreases within the rounding of J would make rows move for ever.
     paid = np.abs(graph.data[np.isfinite(graph.data)]).sum()
     tolerance = 1e-13 * (abs(tally.amount) + float(paid))
     arguments = (

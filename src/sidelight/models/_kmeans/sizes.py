@@ -203,7 +203,7 @@ class _Placing:
         _, first = np.unique(self.units.unit, return_index=True)
         of_unit = labels[self.held[first]]
         counts = np.bincount(labels, minlength=costs.shape[1])
-        # A fall within the rounding of J would let units wander for ever.
+        # Decreases within the rounding of J would make units move for ever.
         finite = unary[np.isfinite(unary)]
         tolerance = 1e-13 * float(finite.max(initial=0.0))
         _, partner, weight, span, _ = self.units

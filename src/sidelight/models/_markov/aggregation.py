@@ -13,7 +13,7 @@ Delta       annealing_step
 
 Departures from the paper, each with a parameter or for a reason:
 - sigma_k: the published program counts a row among its own neighbours (``count_self``).
-- The cost is carried on from move to move instead of evaluated anew; the moves are the same.
+- The cost is updated from move to move instead of recomputed; the moves are the same.
 - A row moves only where the cost falls; ties stay, then go to the lowest cluster.
 - The last rows of a cluster stay in it (``allow_empty``).
 - Colours of the start follow an unsupervised solution (``init``), because two rows that a

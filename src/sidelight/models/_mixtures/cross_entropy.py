@@ -12,8 +12,8 @@ eps      min_share: a cluster below 5 % of the rows, or below D + 1 rows, is dis
 Rows move one by one to the cluster for which E is lowest, at the exact difference of E (Hartigan).
 Departures from the paper:
 - Differences are computed by rank-one changes of A^-1 and log |A|, not from new determinants.
-- From 2,000 rows on, there are sweeps over the rows near a border alone between those over all
-  rows. It ends when no row of all moves.
+- From 2,000 rows on, there are sweeps over only the rows near a border between those over all rows.
+  It ends when no row of all moves.
 - The authors' program may dissolve the last cluster, and an empty model has E = 0, below every
   positive E. Here the last one stays, and E is that of all rows.
 - A floor under covariances (`Gaussians`): with nu rows of it a cluster adds

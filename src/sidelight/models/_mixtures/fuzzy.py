@@ -11,7 +11,7 @@ p          fuzzifier, m
 
 Per row this is  sum_k d_k (a_k u_k^m + b_k (1 - u_k)^m): a label s of weight w adds alpha w to b_s
 and to all other a_k, "not c" adds it to a_c. Departures from the paper:
-- The second term is on annotated rows alone. Printed with f = 0 for the others, it weighs them
+- The second term is only on annotated rows. Printed with f = 0 for the others, it weighs them
   more, and nothing else.
 - Centres are means with the weights a u^m + b (1 - u)^m, which minimise J. With u^m alone, as often
   printed, J rises.
@@ -415,7 +415,7 @@ def squared_distances(X: Any, centers: Floats, problem: Problem) -> Floats:
         lengths = np.asarray(Z.power(2).sum(axis=1))
         d = np.maximum((centers**2).sum(axis=1)[:, None] - 2.0 * products + lengths, 0.0)
     else:
-        # Every difference by itself: J of rows at their centres would else be rounding alone.
+        # Every difference by itself: otherwise J of rows at their centres would be only rounding.
         d = cdist(centers, Z, "sqeuclidean")
     # Added: with the larger of both, weighted means would not be the best centres.
     d += problem.least
