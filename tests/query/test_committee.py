@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import oracles_committee as oracle
 from sidelight.datasets import make_blobs
@@ -48,6 +49,49 @@ def test_a_node_covers_its_children_and_its_rows():
         assert np.array_equal(np.concatenate(parts), structure.slots(node))
         assert structure.node_mass(node) == len(structure.rows(node))
     assert len(structure.cut(30)) == 30
+
+
+def cuts_below(structure, node):
+    """Every cut of the tree below a node."""
+    yield [node]
+    if not structure.is_leaf(node):
+        first, second = (int(child) for child in structure.children[node])
+        for left in cuts_below(structure, first):
+            for right in cuts_below(structure, second):
+                yield left + right
+
+
+def modularity(structure, cut):
+    W = structure.leaves.toarray()
+    total = W.sum()
+    parts = [structure.slots(node) for node in cut]
+    return sum(W[np.ix_(part, part)].sum() / total - (W[part].sum() / total) ** 2 for part in parts)
+
+
+@pytest.mark.parametrize("leaves", [4_000, 10])
+def test_modules_are_those_of_the_best_of_all_cuts(leaves):
+    X, _ = blobs(13 if leaves > 13 else 60)
+    structure = build_structure(X, is_graph=False, seed=0, leaves=leaves)
+    cuts = list(cuts_below(structure, structure.root))
+    best = max(cuts, key=lambda cut: modularity(structure, cut))
+    assert 1 < len(best) < len(structure.mass)
+    expected = sorted(structure.node_mass(node) for node in best)
+    assert sorted(structure.modules()) == expected
+
+
+def test_the_first_items_follow_the_clusters_that_the_graph_shows():
+    few = make_blobs(800, 6, 10, separation=12.0, random_state=0).X
+    many = make_blobs(800, 6, 40, separation=12.0, random_state=0).X
+    assert len(begin(few).items.node) == 80
+    assert len(begin(many).items.node) == 200  # a quarter of the rows
+    assert len(begin(many[:200]).items.node) == 50
+
+
+def test_equal_rows_are_one_module_at_least():
+    structure = build_structure(np.zeros((12, 2)), is_graph=False, seed=0)
+    assert structure.modules().sum() == 12
+    alone = build_structure(sparse.csr_array((12, 12)), is_graph=True, seed=0)
+    assert alone.modules().tolist() == [12.0]
 
 
 def test_splits_leave_the_bits_of_a_computation_from_nothing():

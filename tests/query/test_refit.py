@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sidelight.metrics import adjusted_rand
 from sidelight.query import Asker, Oracle
 from sidelight.query._committee import Facts
+from sidelight.query._display import smallest
 from sidelight.query._refit import AGREE, is_better, keeps, refit
 from sidelight.side import SideInformation
 
@@ -178,6 +179,23 @@ def test_the_refit_has_a_cluster_for_every_class_that_was_named(n_classes, n_giv
     Counted.given.clear()
     refit(Counted(), np.zeros((120, 2)), side, own, 0)
     assert set(Counted.given) == {n_given}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [([500, 480, 20], 20), ([40] * 25, 20), ([10] * 100, 5), ([10] * 100 + [1] * 50, 5)],
+)
+def test_a_cluster_needs_two_percent_of_the_rows_or_half_the_mean_of_many(sizes, expected):
+    sizes = np.array(sizes, dtype=float)
+    assert np.isclose(smallest(sizes), expected, rtol=0.06)  # single rows hardly count
+
+
+def test_the_refit_has_all_of_many_clusters():
+    own = np.repeat(np.arange(60), 10)  # each has 1.7 % of the rows
+    own = np.append(own, np.arange(60, 80))  # and some rows stand alone
+    Counted.given.clear()
+    refit(Counted(), np.zeros((620, 2)), SideInformation.empty(620), own, 0)
+    assert set(Counted.given) == {60}
 
 
 def test_the_refit_changes_no_question(asked):

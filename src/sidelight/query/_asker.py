@@ -339,7 +339,10 @@ class Asker:
 
     @cached_property
     def undecided(self) -> NDArray[np.bool_]:
-        """Rows that no cluster of at least 2 % of the rows holds by a majority."""
+        """Rows that no cluster of sufficient size holds by a majority.
+
+        A cluster needs 2 % of the rows; where there are more than 25 clusters, half of their mean.
+        """
         return rows_of(self._state.committee, self._shown.undecided)
 
     @property

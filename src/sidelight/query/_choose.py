@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from sidelight._kernels import committee as kernels
 from sidelight.query._committee import N_CHAINS, Committee
+from sidelight.query._display import smallest
 from sidelight.query._structure import Floats, Ints
 
 N_WORST = 64  # items of largest error
@@ -123,7 +124,7 @@ def label_to_ask(
     size = np.bincount(shown[real], weights=items.mass[real], minlength=shown.max() + 1)
     named = np.zeros(len(size), dtype=bool)
     named[shown[has_label & real]] = True
-    unnamed = np.flatnonzero(~named & (size >= 0.02 * structure.n_rows))
+    unnamed = np.flatnonzero(~named & (size >= smallest(size)))
     if len(unnamed):
         k = unnamed[int(np.argmax(size[unnamed]))]
         s = int(np.argmax(np.where(real & (shown == k), items.mass, -1.0)))

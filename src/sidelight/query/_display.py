@@ -9,9 +9,11 @@ from scipy.spatial.distance import squareform
 
 from sidelight._kernels import committee as kernels
 from sidelight.query._committee import Committee
-from sidelight.query._structure import Floats, Ints
+from sidelight.query._structure import Floats, Ints, effective_number
 
-SMALL = 0.02  # share of the rows below which a cluster is not shown as one
+# Share of the rows below which a cluster is not shown as one; at most half of the mean share, which
+# counts from 25 clusters on.
+_SMALL, _SMALL_OF_MEAN = 0.02, 0.5
 _ROUNDS = 10
 _HEIGHTS = (0.5, 0.6, 0.7, 0.8, 0.9)
 _MOST_CLUSTERS = 30
@@ -20,6 +22,12 @@ _MOST_CLUSTERS = 30
 # suggest: yeast fell from .22 to .07 at 25 answers without it, and six other tables gained .001 in
 # the mean.
 _FIRST_SAY = 0.4
+
+
+def smallest(sizes: Floats) -> float:
+    """The number of rows that a cluster needs to be shown as one, by the sizes of all."""
+    share = min(_SMALL, _SMALL_OF_MEAN / effective_number(sizes))
+    return float(share * sizes.sum())
 
 
 class Shown(NamedTuple):
@@ -49,9 +57,9 @@ def consensus(committee: Committee, P: NDArray[np.float64]) -> Ints:
 def show(committee: Committee, first: Committee | None = None) -> Shown:
     """The partition with the largest expected ARI among the consensus and cuts of a linkage.
 
-    Items of clusters below 2 % of the rows are marked as undecided. They join the cluster that they
-    share most with if that too is expected to be better, and stay apart otherwise. ``first``: the
-    committee before the first answer, whose consensus is a candidate and whose chains have a
+    Items of small clusters (see `smallest`) are marked as undecided. They join the cluster that
+    they share most with if that too is expected to be better, and stay apart otherwise. ``first``:
+    the committee before the first answer, whose consensus is a candidate and whose chains have a
     weight.
     """
     P = shares(committee)
@@ -61,7 +69,8 @@ def show(committee: Committee, first: Committee | None = None) -> Shown:
         distance = np.clip(1.0 - P[np.ix_(real, real)], 0.0, None)
         np.fill_diagonal(distance, 0.0)
         tree = linkage(squareform(distance, checks=False), "average")
-        most = min(_MOST_CLUSTERS, len(real))
+        typical = effective_number(np.bincount(cuts[0], weights=committee.items.mass[real]))
+        most = min(max(_MOST_CLUSTERS, int(2 * typical)), len(real))
         cuts += [fcluster(tree, k, "maxclust") - 1 for k in range(2, most + 1)]
         cuts += [fcluster(tree, height, "distance") - 1 for height in _HEIGHTS]
     if first is not None:
@@ -114,7 +123,7 @@ def absorb(
     real = np.flatnonzero(~committee.items.is_anchor)
     mass = committee.items.mass[real]
     size = np.bincount(clusters, weights=mass)
-    large = np.flatnonzero(size >= SMALL * committee.structure.n_rows)
+    large = np.flatnonzero(size >= smallest(size))
     is_small = ~np.isin(clusters, large)
     if not len(large) or not is_small.any():
         return clusters, is_small & bool(len(large))

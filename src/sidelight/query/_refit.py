@@ -12,7 +12,7 @@ from scipy.special import bdtr
 from sidelight.metrics import adjusted_rand
 from sidelight.models import StatementMetric, find_model
 from sidelight.query._committee import Committee, Facts, weigh_items
-from sidelight.query._display import SMALL, Shown
+from sidelight.query._display import Shown, smallest
 from sidelight.query._structure import Ints, metric_leaves
 from sidelight.side import SideInformation
 
@@ -49,12 +49,12 @@ def learn_graph(committee: Committee, shown: Shown) -> Committee:
 def refit(model: Any, X: Any, side: SideInformation, own: Ints, seed: int) -> Ints:
     """Labels by a model that is given the answers, from its own starts and from the asker's.
 
-    The number of clusters is that of shown clusters of at least 2 % of the rows, or that of the
-    classes that were named if there are more of them: fewer clusters would have to break names.
+    The number of clusters is that of shown clusters that are not small (see `smallest`), or that of
+    the classes that were named if there are more of them: fewer clusters would have to break names.
     """
-    size = np.bincount(own)
+    size = np.bincount(own).astype(float)
     n_named = len(side.labelled_classes)
-    n_clusters = max(int((size >= SMALL * len(own)).sum()), n_named, 2)
+    n_clusters = max(int((size >= smallest(size)).sum()), n_named, 2)
     best: Any = None
     for init in (None, own):
         fitted = _fit(model, X, side, n_clusters, init, seed)
@@ -74,7 +74,8 @@ def _fit(model: Any, X: Any, side: SideInformation, n_clusters: int, init: Any, 
         allowed = fresh.get_params()
         fresh.set_params(**{key: value for key, value in settings.items() if key in allowed})
     if init is not None and "init" in fresh.get_params():
-        small = np.bincount(init) < SMALL * len(init)
+        size = np.bincount(init).astype(float)
+        small = size < smallest(size)
         fresh.set_params(init=np.where(small[init], -1, init))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about convergence: the next answers fit again

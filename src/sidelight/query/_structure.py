@@ -102,6 +102,45 @@ class Structure:
                 heapq.heappush(heap, (-self.height[child], int(child)))
         return sorted(done + [node for _, node in heap])
 
+    def modules(self) -> Floats:
+        """The masses of the parts of the cut whose modularity is the largest of all cuts.
+
+        Modularity is a sum over parts, so the best cut of a node is the node itself or the best
+        cuts of its children.
+        """
+        n_nodes, leaf_order = len(self.height), np.argsort(self.order)
+        parent = np.full(n_nodes, -1, dtype=np.int64)
+        inner = np.flatnonzero(self.children[:, 0] >= 0)
+        parent[self.children[inner]] = inner[:, None]
+        edges = self.leaves.tocoo()
+        total = edges.data.sum()
+        if total <= 0:
+            return np.array([self.mass.sum()])
+        joins, to = self.slot_node[edges.row], leaf_order[edges.col]  # climb to the common node
+        while (outside := (to < self.lo[joins]) | (to >= self.hi[joins])).any():
+            joins[outside] = parent[joins[outside]]
+        inside = np.bincount(joins, weights=edges.data, minlength=n_nodes)
+        volume = np.bincount(self.slot_node[edges.row], weights=edges.data, minlength=n_nodes)
+        best, is_part = np.zeros(n_nodes), np.ones(n_nodes, dtype=bool)
+        for node in np.argsort(self.hi - self.lo, kind="stable"):  # children before their parents
+            apart = -np.inf
+            if self.children[node, 0] >= 0:
+                below = self.children[node]
+                inside[node] += inside[below].sum()
+                volume[node] = volume[below].sum()
+                apart = best[below].sum()
+            together = inside[node] / total - (volume[node] / total) ** 2
+            is_part[node] = together >= apart
+            best[node] = max(together, apart)
+        found, waiting = [], [self.root]
+        while waiting:
+            node = waiting.pop()
+            if is_part[node]:
+                found.append(self.node_mass(node))
+            else:
+                waiting.extend(int(child) for child in self.children[node])
+        return np.array(found)
+
     def split_leaf(self, slot: int, apart: tuple[int, int]) -> "Structure":
         """Replace a leaf of several rows by two: each row goes with the nearer of two rows."""
         rows = np.flatnonzero(self.row_leaf == slot)
@@ -132,6 +171,11 @@ class Structure:
             leaves=_split_weights(self, row_leaf, slot, parts[1]), children=children,
             height=height, slot_node=slot_node, order=order, lo=lo, hi=hi,
         )  # fmt: skip
+
+
+def effective_number(masses: Floats) -> float:
+    """How many equal parts are as uneven as these: 1 / sum of squared shares."""
+    return float(masses.sum() ** 2 / (masses**2).sum())
 
 
 def build_structure(
