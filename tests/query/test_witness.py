@@ -74,11 +74,11 @@ def test_evidence_is_the_ratio_of_mean_likelihoods():
 def test_evidence_of_guesses_is_a_fair_game():
     """Whatever the predictions, its exponential has mean 1 over guessers of all rates."""
     p = RNG.random(20)
-    ratio = []
-    for rate in np.repeat(_RATES, 100):
-        ratio.append(np.exp(heard_of(p, RNG.random(20) < rate).informative(0)))
-    assert abs(np.mean(ratio) - 1) < 4 * np.std(ratio) / np.sqrt(len(ratio))
-    assert np.mean(np.array(ratio) > np.exp(PROOF)) < np.exp(-PROOF)
+    witnesses = [heard_of(p, RNG.random(20) < rate) for rate in np.repeat(_RATES, 100)]
+    for evidence in (Witness.informative, Witness.contrary):
+        ratio = np.exp([evidence(witness, 0) for witness in witnesses])
+        assert abs(np.mean(ratio) - 1) < 4 * np.std(ratio) / np.sqrt(len(ratio))
+        assert np.mean(ratio > np.exp(PROOF)) < np.exp(-PROOF)
 
 
 def test_those_who_know_and_those_who_say_the_opposite_are_told_apart():
@@ -86,6 +86,18 @@ def test_those_who_know_and_those_who_say_the_opposite_are_told_apart():
     must = RNG.random(60) < p
     assert heard_of(p, must).informative(0) > PROOF > 0 > heard_of(p, must).contrary(0)
     assert heard_of(p, ~must).contrary(0) > PROOF > 0 > heard_of(p, ~must).informative(0)
+
+
+def test_the_opposite_is_not_believed_beyond_the_level_of_five_percent():
+    p = np.tile([0.15, 0.85], 15)
+    evidence, believed = [], []
+    for n in range(1, 31):
+        witness = heard_of(p[:n], p[:n] < 0.5)
+        evidence.append(witness.contrary(0) - max(witness.informative(0), 0.0))
+        believed.append(witness.is_credible(0, 0.9, is_audited=False))
+    assert evidence[0] < np.log(20) < evidence[-1]
+    first = int(np.argmin(believed))
+    assert evidence[first - 1] < np.log(20) + 0.01 < evidence[first]
 
 
 def test_a_name_is_compared_with_the_nearest_and_the_farthest_named_row():

@@ -25,7 +25,9 @@ PROOF = 3.0  # nats of evidence that an annotator knows something
 CLUE, GOOD = 1.0, 0.88  # less evidence is enough if the estimated accuracy is this high
 # If neighbours say little about the classes, many answers that agree with each other are enough.
 MANY, SURE, NO_CLUE = 70, 0.92, -1.0
-CONTRARY = 2.5  # nats of evidence for the opposite
+# Nats of evidence for the opposite. Without audits every question is chosen, mostly where the first
+# chains may be wrong, so honest answers contradict them too: then the 5 % level, which is PROOF.
+CONTRARY = 2.5
 
 
 class Witness(NamedTuple):
@@ -63,7 +65,8 @@ class Witness(NamedTuple):
     def is_credible(self, annotator: int, accuracy: float, *, is_audited: bool) -> bool:
         """Whether answers are used. Without audits, only opposite answers are excluded."""
         known = self.informative(annotator)
-        if self.contrary(annotator) - max(known, 0.0) > CONTRARY:
+        limit = CONTRARY if is_audited else PROOF
+        if self.contrary(annotator) - max(known, 0.0) > limit:
             return False
         n = self.n[annotator]
         if not is_audited or n < FIRST_JUDGED:
