@@ -7,15 +7,19 @@ not part of it. An experiment may say which models a cell fits (`Experiment.uses
 it names for other cells are then left out. A model that another model asks the registry for counts.
 
 A page carries its stamp in one line, an HTML comment with JSON inside. `python -m experiments
---stale` compares the stamps with the sources of today.
+--stale` compares the stamps with the sources of today. A hash also changes with the rules of what
+counts; so where it differs, the sources of the page's commit are read by the rules of today.
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
+import io
 import json
 import subprocess
+import tarfile
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
@@ -34,6 +38,9 @@ SHOWING = frozenset(
 # that import `select` themselves depend on it.
 ASIDE = ("sidelight._validation", "sidelight.select")
 
+# Rows on Dask: experiments fit arrays in memory.
+ON_DASK = frozenset({"sidelight.blocks._dask", "sidelight.graph._representatives"})
+
 
 def code_version(folder: Path, paper: str, uses: frozenset[str] | None = None) -> str:
     """A hash of everything whose change may change a result, and of the libraries' versions."""
@@ -41,11 +48,16 @@ def code_version(folder: Path, paper: str, uses: frozenset[str] | None = None) -
 
 
 @cache
-def sources(folder: Path, paper: str, uses: frozenset[str] | None = None) -> dict[str, str]:
-    """Hashes of the definitions that cells with these models depend on (None: all cells)."""
+def sources(
+    folder: Path, paper: str, uses: frozenset[str] | None = None, package: Path | None = None
+) -> dict[str, str]:
+    """Hashes of the definitions that cells with these models depend on (None: all cells).
+
+    ``package`` is the folder of sidelight, by default of the one that is installed.
+    """
     import sidelight
 
-    walk = _Walk(Path(sidelight.__file__).parent, folder / paper, uses)
+    walk = _Walk(package or Path(sidelight.__file__).parent, folder / paper, uses)
     walk.reach(f"experiments.{paper}.run", folder / paper / "run.py", "run")
     for name in sorted(uses or ()):
         walk.reach_model(name)
@@ -156,11 +168,43 @@ def _why(known: Stamp, folder: Path) -> str:
     """Why a page with this stamp is stale: sources or libraries are others today."""
     why = []
     uses = None if known.uses is None else frozenset(known.uses)
-    if known.sources != sources_hash(folder, known.paper, uses):
+    now = sources(folder, known.paper, uses)
+    if known.sources != _digest(now) and _sources_then(known, uses) != now:
         why.append("other sources")
     if known.libraries != libraries():
         why.append("other libraries")
     return ", ".join(why)
+
+
+def _sources_then(known: Stamp, uses: frozenset[str] | None) -> dict[str, str] | None:
+    """The sources of the commit of a page, by the rules of today; None if they are not at hand."""
+    then = _checkout(known.commit)
+    if then is None:
+        return None
+    package, folder = then / "src" / "sidelight", then / "experiments"
+    needed = folder / known.paper / "run.py", package / _DOORS
+    if not all(path.is_file() for path in needed):  # files lay elsewhere then
+        return None
+    return sources(folder, known.paper, uses, package)
+
+
+_checkouts: list[tempfile.TemporaryDirectory[str]] = []  # removed at the end of the process
+
+
+@cache
+def _checkout(name: str) -> Path | None:
+    """A folder with the sources of a commit; None if it is not known, or sources were changed."""
+    if not name or name == "unknown" or name.endswith("-dirty"):
+        return None
+    archive = ["git", "-C", str(HERE.parent), "archive", name, "experiments", "src/sidelight"]
+    try:
+        packed = subprocess.run(archive, capture_output=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    _checkouts.append(tempfile.TemporaryDirectory())
+    with tarfile.open(fileobj=io.BytesIO(packed)) as members:
+        members.extractall(_checkouts[-1].name, filter="data")
+    return Path(_checkouts[-1].name)
 
 
 def forget() -> None:
@@ -236,6 +280,8 @@ class _Walk:
             return
         if module.startswith("sidelight.") and module.split(".")[1] in SHOWING:
             return
+        if module in ON_DASK:
+            return
         if name is not None and self._file(f"{module}.{name}"):
             module, name = f"{module}.{name}", None
             self._import(module, name, ours=ours)
@@ -277,7 +323,7 @@ class _Walk:
         first, *rest = module.split(".")
         if first not in ("sidelight", "experiments"):
             return None
-        root = self.package if first == "sidelight" else HERE
+        root = self.package if first == "sidelight" else self.paper.parent
         path = root.joinpath(*rest)
         for candidate in (
             path.with_name(f"{path.name}.py") if rest else path,
@@ -291,11 +337,12 @@ class _Walk:
         for root, shown in ((self.package, "sidelight"), (self.paper, self.paper.name)):
             if path.is_relative_to(root):
                 return f"{shown}/{path.relative_to(root).as_posix()}"
-        return f"experiments/{path.relative_to(HERE).as_posix()}"
+        return f"experiments/{path.relative_to(self.paper.parent).as_posix()}"
 
 
 _Import = tuple[str, str | None]  # a module, and the name that is taken of it
 _EFFECTS = "<module>"
+_DOORS = Path("models", "_models.pyi")
 
 _OTHERS = {
     "ClusterResult": "sidelight.results",
@@ -312,7 +359,7 @@ _OTHERS = {
 @cache
 def _homes(package: Path) -> dict[str, str]:
     """The module of every model, by its name."""
-    stub = ast.parse((package / "models" / "_models.pyi").read_text("utf-8"))
+    stub = ast.parse((package / _DOORS).read_text("utf-8"))
     return {
         alias.name: str(node.module)
         for node in stub.body

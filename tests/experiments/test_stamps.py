@@ -1,7 +1,9 @@
 """Stamps: what can change a result is part of the version, and nothing else is."""
 
 import ast
+import dataclasses
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -260,6 +262,54 @@ def test_a_page_is_stale_when_sources_or_libraries_are_others_and_its_text_with_
     (alone,) = pages(paper, folder)
     assert alone.why == "no stamp beside it"
     assert f"{mark.commit}, {mark.sources}" in listed
+
+
+def test_where_the_rules_changed_the_sources_of_a_pages_commit_are_read_again(
+    paper, tmp_path, monkeypatch
+):
+    repository = tmp_path / "repository"
+    here = repository / "experiments"
+    shutil.copytree(paper / "paper", here / "paper")
+    shutil.copy(paper / "runner.py", here)
+    package = Path(sidelight.__file__).parent
+    only_code = shutil.ignore_patterns("__pycache__", "web", "static")
+    shutil.copytree(package, repository / "src" / "sidelight", ignore=only_code)
+    git = ["git", "-C", str(repository), "-c", "user.name=a", "-c", "user.email=a@b.example"]
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "all"]):
+        subprocess.run([*git, *command], check=True)
+    monkeypatch.setattr(stamps, "HERE", here)
+    stamps.forget()
+    pages_of = repository / "pages"
+    (pages_of / "paper").mkdir(parents=True)
+    made = stamps.commit()
+    by_other_rules = Stamp("paper", "a command", made, "0", stamps.libraries())
+    (pages_of / "paper" / "page.md").write_text(by_other_rules.line())
+
+    def why():
+        (page,) = pages(here, pages_of)
+        return page.why
+
+    assert why() == ""
+    other = here / "paper" / "other.py"
+    other.write_text(other.read_text().replace("FACTOR = 2", "FACTOR = 3"))
+    stamps.forget()
+    assert why() == "other sources"
+    other.write_text(OTHER)
+    stamps.forget()
+    unclean = dataclasses.replace(by_other_rules, commit=f"{made}-dirty")
+    (pages_of / "paper" / "page.md").write_text(unclean.line())
+    assert why() == "other sources"
+
+
+def test_code_for_rows_on_dask_is_aside_and_no_experiment_has_such_rows():
+    for paper in papers():
+        found = {name.split(":")[0] for name in sources(HERE, paper)}
+        assert not found & {f"{name.replace('.', '/')}.py" for name in stamps.ON_DASK}
+    for module in stamps.ON_DASK:
+        assert (Path(sidelight.__file__).parents[1] / f"{module.replace('.', '/')}.py").is_file()
+    for path in HERE.rglob("*.py"):
+        modules = {name for name, _ in stamps._bindings(path, "experiments")[1].values()}
+        assert not any(name.split(".")[0] == "dask" for name in modules), path
 
 
 @pytest.mark.parametrize("paper", sorted(set(papers()) - {"defaults"}))  # put together by hand
