@@ -111,3 +111,53 @@ def test_single_precision_has_the_same_masses():
     one = representatives(as_blocks(X), side, 50, seed=0)
     other = representatives(as_blocks(X.astype(np.float64)), side, 50, seed=0)
     assert_array_equal(one.mass, other.mass)
+
+
+def test_masses_of_very_many_rows_are_estimated_from_a_share_of_them(monkeypatch):
+    X, side = some(3 * BLOCK_ROWS)
+    exact = representatives(as_blocks(X), side, 20, seed=0)
+    monkeypatch.setattr(_representatives, "_COUNTED", 8_000)
+    found = representatives(as_blocks(X), side, 20, seed=0)
+    assert_array_equal(found.X, exact.X)
+    assert_array_equal(found.place, exact.place)
+    assert_array_equal(found.mass[found.place], 1.0)
+    assert_allclose(found.mass.sum(), len(X))
+    cells = np.delete(np.arange(len(found.X)), found.place)
+    wrong = found.mass[cells] / exact.mass[cells] - 1.0
+    assert 0.01 < np.sqrt((wrong**2).mean()) < 0.1  # 400 rows of each cell: about 1 / 20
+    assert abs(wrong.mean()) < 0.03
+
+
+def test_the_share_is_the_same_rows_whatever_the_chunks(monkeypatch):
+    da = pytest.importorskip("dask.array")
+    monkeypatch.setattr(_representatives, "_COUNTED", 8_000)
+    X, side = some(3 * BLOCK_ROWS)
+    expected = representatives(as_blocks(X), side, 20, seed=0)
+    for rows in (BLOCK_ROWS, 10_007, len(X)):
+        chunked = as_blocks(da.from_array(X, chunks=(rows, 3)))
+        assert_array_equal(representatives(chunked, side, 20, seed=0).mass, expected.mass)
+
+
+def test_a_cell_that_the_share_misses_has_the_rows_of_its_sample(monkeypatch):
+    X, side = some(3 * BLOCK_ROWS)
+    monkeypatch.setattr(_representatives, "_COUNTED", 1)
+    monkeypatch.setattr(_representatives, "_COUNTED_PER_CELL", 1)
+    found = representatives(as_blocks(X), side, 200, seed=0)
+    assert found.mass.min() >= 1.0
+    assert_allclose(found.mass.sum(), len(X))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2**63])
+def test_the_share_does_not_follow_the_order_of_the_rows(seed):
+    row = np.arange(100_000)
+    drawn = _representatives._uniform(row, seed)
+    assert 0.0 <= drawn.min() < drawn.max() < 1.0
+    assert_array_equal(drawn[500:600], _representatives._uniform(row[500:600], seed))
+    for period in (2, 7, 10, 64, 1_000):
+        of = np.bincount(row % period, drawn < 0.1, minlength=period)
+        n = len(row) / period
+        chi2 = ((of - 0.1 * n) ** 2).sum() / (0.09 * n)
+        assert abs(chi2 - period) < 5 * np.sqrt(2 * period)  # five deviations
+    other = _representatives._uniform(row, seed + 1)
+    assert abs(np.corrcoef(drawn, other)[0, 1]) < 0.016
+    assert abs(np.corrcoef(drawn[1:], drawn[:-1])[0, 1]) < 0.016

@@ -25,6 +25,8 @@ from on_cluster import N, cluster_of, rows_of_blocks, some_rows
 from sidelight import (
     AnnotatedGaussianMixture,
     BayesianMixture,
+    ConstraintPropagation,
+    MarkovAggregation,
     PartitionLevelKMeans,
     SideInformation,
     StructuralEntropyClustering,
@@ -36,6 +38,7 @@ from sidelight.blocks import (
     n_threads,
 )
 from sidelight.exceptions import WorkersLostError
+from sidelight.graph import _representatives
 from sidelight.models import _condensing, _fitting
 from sidelight.models._fitting import Deadline, elsewhere
 from sidelight.models._gaussian import search as annotated_search
@@ -291,8 +294,20 @@ def test_a_worker_that_dies_in_the_middle_changes_nothing(client, side, expected
     assert_array_equal(found.labels_.compute(), expected(name).labels_)
 
 
-def test_a_worker_that_dies_while_rows_are_condensed_changes_nothing(client, side, monkeypatch):
-    model = StructuralEntropyClustering(random_state=0)
+@pytest.mark.parametrize(
+    "model",
+    [
+        StructuralEntropyClustering(random_state=0),
+        pytest.param(MarkovAggregation(3, random_state=0), marks=pytest.mark.slow),
+        pytest.param(ConstraintPropagation(3, random_state=0), marks=pytest.mark.slow),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_worker_that_dies_while_rows_are_condensed_changes_nothing(
+    client, side, model, monkeypatch
+):
+    # Rows are counted by a share, as very many are.
+    monkeypatch.setattr(_representatives, "_COUNTED", N // 3)
     with dask.config.set({"sidelight.representatives": 500}):
         with dask.config.set(scheduler="synchronous"):
             expected = refit(model, rows_of_blocks(N, BLOCK_ROWS), side)

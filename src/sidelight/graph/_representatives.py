@@ -1,8 +1,8 @@
 """Representatives of rows on a cluster: the input of a graph model for data beyond memory.
 
 A tree of planes is grown on a sample, where halving by 2-means gives many small cells. The mean of
-a cell's sample represents its rows, and one pass over the data counts them. Annotated rows are
-represented by themselves.
+a cell's sample represents its rows, and one pass over the data counts them, or a share of them
+where there are very many. Annotated rows are represented by themselves.
 """
 
 from typing import Any, NamedTuple
@@ -22,6 +22,11 @@ Ints = NDArray[np.int64]
 # Rows of the sample for each cell. The mean of ten is off by a third of the width of the cell.
 _PER_CELL = 10
 
+# Rows that are counted: all up to the first number, then the second for each cell, so that a mass
+# is off by a sixth or so. To find its cell costs a row as much as 25 iterations of k-means.
+_COUNTED = 2_000_000
+_COUNTED_PER_CELL = 40
+
 
 class Representatives(NamedTuple):
     """Points that stand for rows, in the order of the first row that each is known to stand for.
@@ -40,7 +45,7 @@ class Representatives(NamedTuple):
     """
 
     X: Floats
-    mass: Floats  # how many rows each stands for
+    mass: Floats  # how many rows each stands for; of very many rows an estimate
     side: SideInformation  # the statements, about the points
     annotated: Ints  # the annotated rows, ascending
     place: Ints  # their points
@@ -85,8 +90,14 @@ def representatives(
     X = np.asarray(known[: len(drawn)], dtype=np.float64)
     grown = _grown(X, n_cells)
     sums = [np.bincount(grown.cell, column, minlength=grown.n_cells) for column in X.T]
-    means = np.stack(sums, axis=1) / np.bincount(grown.cell, minlength=grown.n_cells)[:, None]
-    count, early = rows.sum(_count, grown.tree, RowEntries(annotated))
+    n_drawn = np.bincount(grown.cell, minlength=grown.n_cells)
+    means = np.stack(sums, axis=1) / n_drawn[:, None]
+    share = min(1.0, max(_COUNTED, _COUNTED_PER_CELL * n_cells) / rows.n_samples)
+    cells, early = rows.sum(_fall, _Falling(grown.tree, share, seed), RowEntries(annotated))
+    count = np.bincount(np.concatenate(cells), minlength=grown.n_cells).astype(np.float64)
+    if share < 1.0 and len(drawn):
+        count = np.maximum(count / share, n_drawn)  # those of the sample are there, counted or not
+        count *= (rows.n_samples - len(annotated)) / count.sum()
     first = np.full(grown.n_cells, rows.n_samples)
     np.minimum.at(first, grown.cell, drawn)
     for cell, row in early:
@@ -111,6 +122,12 @@ class _Tree(NamedTuple):
     offset: Floats
     child: Ints
     n_cells: int
+
+
+class _Falling(NamedTuple):
+    tree: _Tree
+    share: float  # of the rows that are counted
+    seed: int
 
 
 class _Grown(NamedTuple):
@@ -148,15 +165,35 @@ def _grown(X: Floats, n_cells: int) -> _Grown:
     return _Grown(tree, of_row, n_found)
 
 
-def _count(block: Block, tree: _Tree, annotated: RowEntries) -> tuple[Floats, list[Any]]:
-    """How many rows of a block are in each cell; of the first block the first row of each, too."""
+def _fall(block: Block, how: _Falling, annotated: RowEntries) -> tuple[list[Ints], list[Any]]:
+    """The cells of the rows of a block that count; of the first block the first row of each, too.
+
+    Cells and not their counts: a block has fewer rows than there are cells.
+    """
     assert not isinstance(block.X, CSRRows)
-    cell = np.empty(len(block.X), dtype=np.int64)
-    kernels.fall(np.asarray(block.X, dtype=np.float64), *tree[:3], cell)
-    free = np.delete(np.arange(len(cell)), annotated.row)
+    free = np.delete(np.arange(len(block.X)), annotated.row)
+    counts = np.ones(len(free), dtype=bool)
+    if how.share < 1.0:
+        counts = _uniform(block.start + free, how.seed) < how.share
+        if block.start > 0:
+            free, counts = free[counts], counts[counts]
+    cell = np.empty(len(free), dtype=np.int64)
+    kernels.fall(np.asarray(block.X[free], dtype=np.float64), *how.tree[:3], cell)
     early = []
     if block.start == 0:
-        present, place = np.unique(cell[free], return_index=True)
+        present, place = np.unique(cell, return_index=True)
         early.append((present, free[place]))
-    count = np.bincount(cell[free], minlength=tree.n_cells).astype(np.float64)
-    return count, early
+    return [cell[counts].astype(np.int32)], early
+
+
+def _uniform(row: Ints, seed: int) -> Floats:
+    """A number in [0, 1) for each row, by the number of the row alone: the same in any chunk.
+
+    The mixing function of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), for the sequence that
+    the seed starts.
+    """
+    start = np.random.default_rng(seed).integers(2**64, dtype=np.uint64)
+    z = (row.astype(np.uint64) + start) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray((z ^ (z >> np.uint64(31))) >> np.uint64(11), dtype=np.float64) / 2**53
