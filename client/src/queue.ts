@@ -147,7 +147,7 @@ export class Queue {
         if (event !== undefined) this.unwanted.set(key, event);
       }
       await this.takeBack();
-      if (refused[0]) this.problem.value = `An answer was not taken: ${refused[0].why}`;
+      if (refused[0]) this.problem.value = `An answer was not accepted: ${refused[0].why}`;
     } catch (error) {
       if (!(error instanceof LineDown)) this.problem.value = (error as Error).message;
       this.again();

@@ -114,7 +114,7 @@ def test_an_afternoon_by_keyboard_alone(new_page, tmp_path):
         tab_to(page, "input[type=file]")
         # The dialog of the system opens here; its outcome is all that a page sees of it.
         page.set_input_files("input[type=file]", write_wines(tmp_path / "wines.csv"))
-        page.wait_for_selector("text=Nothing stands in the way")
+        page.wait_for_selector("text=No problems were found")
         picture(page, "import")
         press_on(page, "button[type=submit]")
         page.wait_for_selector(".pair-grid")
@@ -367,7 +367,7 @@ def test_pictures_long_texts_and_texts_from_right_to_left_are_shown(served, new_
     page = served.login(new_page(), served.owner)
     page.goto(f"{served.url}/import")
     page.set_input_files("input[type=file]", table)
-    page.wait_for_selector("text=Nothing stands in the way")
+    page.wait_for_selector("text=No problems were found")
     assert page.input_value("[aria-label='What photo is for']") == "image"
     assert page.input_value("[aria-label='What id is for']") == "id"
     page.click("button[type=submit]")
@@ -531,7 +531,7 @@ def test_nothing_is_cut(served, long_names, new_page, width):
         page.wait_for_selector(sign)
         if path == "/import":
             page.set_input_files(sign, table)
-            page.wait_for_selector("text=Nothing stands in the way")
+            page.wait_for_selector("text=No problems were found")
         if path == "{at}/map":
             page.locator(".legend button").first.click()
             page.wait_for_selector(".rows-table")

@@ -79,7 +79,7 @@ export function Export() {
         )}
       </div>
       <div class="panel">
-        <h2>What people said</h2>
+        <h2>Statements</h2>
         <ul class="export-list">
           {OF_PROJECT.map(([what, words]) => (
             <li key={what}>

@@ -1,4 +1,4 @@
-/** From a file to a project: what is in it, what each column is for, and what stands in the way. */
+/** From a file to a project: what is in it, what each column is for, and problems. */
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { post, type Project, type Schema, upload } from "../api";
@@ -71,7 +71,7 @@ export function Import() {
   if (!mayEdit()) {
     return (
       <Empty alone title="Import is not for your role">
-        <p>Editors and owners bring tables.</p>
+        <p>Editors and owners can import tables.</p>
       </Empty>
     );
   }
@@ -193,7 +193,7 @@ function Choices({ sent }: { sent: Upload }) {
             </ul>
           </div>
         )}
-        {!problems.length && !checking.value && <p>Nothing stands in the way.</p>}
+        {!problems.length && !checking.value && <p>No problems were found.</p>}
         {checking.value && <p class="muted">Looking at the table …</p>}
         <button class="main" type="submit" disabled={importing.value || problems.length > 0}>
           {importing.value ? "Importing …" : "Import"}
@@ -219,7 +219,7 @@ function Archive({ sent }: { sent: (key: string) => void }) {
         Pictures, as one zip archive <input type="file" accept=".zip" onChange={(event) => take(event.currentTarget.files?.[0])} />
       </label>
       <span class="muted" role="status">
-        {n.value === null ? "Not needed if the files lie below the server's data folder, or in the table itself." : plural(n.value, "file") + " in it."}
+        {n.value === null ? "Not needed if the files are below the server's data folder, or in the table itself." : plural(n.value, "file") + " in it."}
       </span>
     </p>
   );

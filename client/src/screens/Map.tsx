@@ -716,7 +716,7 @@ function Inside({ data }: { data: MapData }) {
         </p>
       )}
       <h3>How they differ from all rows</h3>
-      {traits.length === 0 && <p class="muted">In nothing that counts.</p>}
+      {traits.length === 0 && <p class="muted">There is no clear difference.</p>}
       <ul class="steps">
         {traits.map((one) => (
           <li key={one.name}>

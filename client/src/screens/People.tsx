@@ -173,7 +173,7 @@ function Agreement({ of, ask }: { of: Schema["PeopleShape"]; ask: (what: Schema[
           </label>
         </p>
       ) : (
-        <p class="muted">{of.second ? `${percent(of.second)} of the questions are asked of two people.` : "No question is asked of two people on purpose."}</p>
+        <p class="muted">{of.second ? `${percent(of.second)} of the questions are asked of two people.` : "No question is sent to a second person."}</p>
       )}
     </section>
   );

@@ -298,7 +298,7 @@ function Nothing({ queue }: { queue: Queue }) {
   if (queue.state.value === "empty") {
     return (
       <Empty alone title="Nothing left to ask">
-        <p>Every question that this table offers has been asked. Look at what came of it.</p>
+        <p>All questions about this table have been asked. Look at the result.</p>
         {mayLook() && (
           <p>
             <a href={`/p/${project.value!.id}/map`}>To the map</a>
@@ -406,7 +406,7 @@ function Last({ queue }: { queue: Queue }) {
   const last = queue.last.value;
   const why = useSignal<string | null>(null);
   useEffect(() => void (why.value = null), [last?.key]);
-  if (!last) return <p class="last muted">Your last answer will stand here.</p>;
+  if (!last) return <p class="last muted">Your last answer will be shown here.</p>;
   const ask = async () => {
     try {
       const found = await get<Schema["Why"]>(`projects/${project.value!.id}/questions/${last.question.id}`);

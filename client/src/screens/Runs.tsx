@@ -248,7 +248,7 @@ function Models({ jobs, load }: { jobs: Job[]; load: () => void }) {
   return (
     <section class="panel" aria-label="Which model">
       <h2>Which model?</h2>
-      <p class="muted">Each model is fitted without a part of what people said, and judged by that part.</p>
+      <p class="muted">Each model is fitted without a part of the statements, and judged by that part.</p>
       {mayEdit() && (
         <form class="row" onSubmit={start} aria-label="Compare models">
           <label>

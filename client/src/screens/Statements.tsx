@@ -1,4 +1,4 @@
-/** What people said: a table, contradictions as chains, and the doubtful ones one at a time. */
+/** Statements: a table, contradictions as chains, and the doubtful ones one at a time. */
 import { unique } from "../unique";
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
@@ -193,7 +193,7 @@ function Conflicts({ list }: { list: Statement[] }) {
   if (found.value.length === 0) {
     return (
       <Empty title="No contradictions">
-        <p>Everything that was said can be true at once.</p>
+        <p>No statements contradict each other.</p>
       </Empty>
     );
   }
@@ -298,7 +298,7 @@ function Resolver() {
   if (!one) {
     return (
       <Empty title="No doubtful statement is left">
-        <p>{said.value || "The last run believes everything that was said, or there is no run yet."}</p>
+        <p>{said.value || "The last run agrees with all statements, or there is no run yet."}</p>
       </Empty>
     );
   }
@@ -312,7 +312,7 @@ function Resolver() {
         <p>
           Said by <Text>{String(one.annotator ?? "no name")}</Text>
           {one.seconds !== null && ` in ${one.seconds.toFixed(1)} s`}.{" "}
-          {one.error !== null ? `The last run gives ${percent(one.error)} that it is wrong.` : "The last run does not keep it."}
+          {one.error !== null ? `By the last run it is wrong with a probability of ${percent(one.error)}.` : "The last run does not keep it."}
         </p>
         {mayEdit() && (
           <p class="row">
