@@ -304,7 +304,7 @@ class _CSRBlocks(Blocks):
 
     def take(self, rows: NDArray[Any]) -> sparse.csr_array:
         taken = sparse.csr_array(self._X[rows])
-        taken.has_canonical_format = True  # they may be, and checking costs as much as copying
+        taken.has_canonical_format = True  # as in X; checking costs as much as copying
         return taken
 
 

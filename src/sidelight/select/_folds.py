@@ -139,7 +139,7 @@ def _units(graph: sparse.csr_array, group: Ints, n_splits: int, rng: np.random.G
     """For each row its unit: rows of one group that go to one fold, at most a fold's share."""
     n_rows = len(group)
     most = -(-n_rows // n_splits)
-    order = rng.permutation(n_rows)  # random order in which chains are cut
+    order = rng.permutation(n_rows)  # cuts do not follow the order of rows
     # Neighbours come one after the other, so that a cut between two of them breaks few chains.
     chain = order[csgraph.reverse_cuthill_mckee(graph[order][:, order], symmetric_mode=True)]
     chain = chain[np.argsort(group[chain], kind="stable")]

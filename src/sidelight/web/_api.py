@@ -434,7 +434,7 @@ def progress(bench: TheBench, person: Answerer, project: int) -> dict[str, Any]:
     mine = person.name if person.role == "annotator" else None
     counts = bench.store.count_statements(project, annotator=mine)
     state = bench.asking.state(project)
-    aside = ("labels", "accuracies")  # shown to viewers
+    aside = ("labels", "accuracies")  # not for annotators
     return {"counts": counts, **{k: v for k, v in state.items() if k not in aside}}
 
 
