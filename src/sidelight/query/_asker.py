@@ -372,10 +372,10 @@ class Asker:
     def expected_error(self) -> Interval:
         """Expected share of pairs of rows that the asker's own partition misjudges.
 
-        Chains are too sure of themselves: in the mean of six tables the true error was 2.3 to 3.9
-        times what they expect. So their estimate is multiplied by 3, and the interval runs from
-        1.5 to 6 times of it. It is a rule of thumb: single runs lie outside. Use it to see
-        progress; `stopping` measures by the audit.
+        Chains are overconfident: on average over six tables the true error was 2.3 to 3.9 times
+        their estimate. So their estimate is multiplied by 3, and the interval is 1.5 to 6 times the
+        estimate. It is a rule of thumb: single runs may lie outside. Use it to see progress;
+        `stopping` has the quality measured by the audit.
         """
         mean, _ = expected_error(self._state.committee, self._shown.clusters)
         value, low, high = (min(mean * factor, 1.0) for factor in TOO_SURE)

@@ -403,7 +403,7 @@ def _comparisons(summary: dict[str, Any]) -> list[str]:
     if stability is not None:
         lines.append(
             f"{stability['n_fits']} fits with other seeds agree with this one by "
-            f"{stability['mean']:.3f} in the mean and {stability['min']:.3f} at the least "
+            f"{stability['mean']:.3f} on average and {stability['min']:.3f} at worst "
             "(adjusted Rand index; 1: the same clusters)."
         )
     return lines

@@ -29,7 +29,7 @@ _MAX_VALUES = 200
 # The limit of models, here before scaling, which would overflow or hide the row.
 _MAX_NUMBER = 1e130
 _SHOWN = 20  # problems that an error lists
-_WORDS = 4  # words in the mean, from which texts count as sentences
+_WORDS = 4  # words on average, from which texts count as sentences
 _FEW = 0.02  # the share of cells that may be typing errors in a column of numbers
 _DATE = re.compile(
     r"\s*(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./-]\d{1,2}[./-](\d{4}|\d{2}))"
