@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from sidelight._wording import counted
 from sidelight.exceptions import DataError, SideInformationError, SidelightError
 from sidelight.side import SideInformation, check_columns, from_cell, map_distinct, to_cell
 
@@ -164,7 +165,7 @@ def add_statements(
     unknown = told[~told.isin(adata.obs_names) & (told != "")].unique()
     if len(unknown):
         raise SideInformationError(
-            f"{len(unknown):,} cells of side are not in adata.obs_names: "
+            f"{counted(len(unknown), 'cell')} of side not found in adata.obs_names: "
             f"{_listed(unknown)}. Name cells as adata does, or leave these statements out."
         )
     if pairs_key in adata.uns:

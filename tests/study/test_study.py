@@ -449,4 +449,4 @@ def test_truth_and_stability_are_told_in_words(letters):
     )  # fmt: skip
     told = answer.in_words()
     assert "adjusted Rand index                        1.000" in told
-    assert "2 fits with other seeds agree with this one by 1.000 on average" in told
+    assert "Adjusted Rand index with 2 fits with other seeds: 1.000 on average" in told

@@ -401,10 +401,10 @@ def _comparisons(summary: dict[str, Any]) -> list[str]:
             told = (_score_text(value), _score_text(truth["unannotated"][name]))
             lines.append(f"  {_SCORES.get(name, name):36s}{told[0]:>12s}{told[1]:>26s}")
     if stability is not None:
+        fits = counted(stability["n_fits"], "fit")
         lines.append(
-            f"{stability['n_fits']} fits with other seeds agree with this one by "
-            f"{stability['mean']:.3f} on average and {stability['min']:.3f} at worst "
-            "(adjusted Rand index; 1: the same clusters)."
+            f"Adjusted Rand index with {fits} with other seeds: {stability['mean']:.3f} on average, "
+            f"{stability['min']:.3f} at worst (1: the same clusters)."
         )
     return lines
 

@@ -271,8 +271,8 @@ def _checked_matrix(X: Any, what: str) -> Any:
     if len(empty):
         named = ", ".join(map(str, empty[:5])) + (", …" if len(empty) > 5 else "")
         raise DataError(
-            f"state {named} has no transition: {len(empty)} rows of X are all zero. Leave "
-            "these states out, or let each lead to itself by a one on the diagonal."
+            f"state {named} has no transition: all entries of its row of X are zero. Leave "
+            "such states out, or let each lead to itself by a one on the diagonal."
         )
     return matrix
 
