@@ -328,7 +328,7 @@ def test_the_answer_lies_beside_the_table_unless_told_otherwise(
     assert result.exit_code == 0, result.output
     assert len(rows_of(patients.parent / "answer.csv")) == 120
     assert "Against the true classes" in result.output
-    assert "1 fits with other seeds agree" in result.output
+    assert "index with 1 fit with other seeds" in result.output
     assert "--overwrite" in failed(shell, "fit", patients, *how)
 
 

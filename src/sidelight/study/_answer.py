@@ -403,8 +403,8 @@ def _comparisons(summary: dict[str, Any]) -> list[str]:
     if stability is not None:
         fits = counted(stability["n_fits"], "fit")
         lines.append(
-            f"Adjusted Rand index with {fits} with other seeds: {stability['mean']:.3f} on average, "
-            f"{stability['min']:.3f} at worst (1: the same clusters)."
+            f"Adjusted Rand index with {fits} with other seeds: {stability['mean']:.3f} on "
+            f"average, {stability['min']:.3f} at worst (1: the same clusters)."
         )
     return lines
 
