@@ -12,6 +12,7 @@ from sidelight.blocks import threads
 from sidelight.metrics import adjusted_rand
 from sidelight.models import _fitting, find_model, model_names
 from sidelight.models._bayesian import mixture
+from sidelight.models._discriminative import problem
 from sidelight.models._discriminative.mixture import fit_mixture
 from sidelight.models._entropy import clustering as entropy
 from sidelight.models._factorisation import family
@@ -204,7 +205,7 @@ def test_the_mixture_of_the_committee_is_looser_on_large_data_only():
     P = np.eye(3)[np.arange(300) % 3]
     small, large = (fit_mixture(X, side, P, 0, of_small=small).model for small in (True, False))
     assert (small.tol, large.tol) == ("auto", 3e-5)
-    assert small.n_init == large.n_init == "auto"
+    assert (small.n_init, large.n_init) == ("auto", 1)
 
 
 def test_published_settings_do_not_follow_the_size():
@@ -253,3 +254,24 @@ def test_fourth_roots_of_small_data_are_powers_and_of_large_data_nearly():
         expected = 2.0 * above**0.25
         assert_allclose(found, expected, rtol=1e-15)
         assert (rows > 6_000) or (found == expected).all()
+
+
+@pytest.mark.parametrize(("up_to", "n_seen"), [(3_999, 1_500), (4_000, 4_000)])
+def test_a_sample_finds_the_starts_of_the_committee_on_large_data_only(up_to, n_seen, monkeypatch):
+    X, side = far_apart(4_000)
+    seen = []
+
+    def partitions(Z, about, votes, n_clusters, seed):
+        seen.append((len(Z), about.n_samples))
+        return [np.arange(len(Z)) % 3]
+
+    monkeypatch.setattr(problem, "starting_partitions", partitions)
+    monkeypatch.setattr(_fitting, "SMALL_UP_TO", up_to)
+    asked = problem.Problem(
+        X, side, np.full(side.n_statements, -1), np.zeros(side.n_statements, dtype=int), 3, 0
+    )
+    use = np.ones(side.n_statements, dtype=bool)
+    (start,) = problem._starts(asked, X, use)
+    assert seen == [(n_seen, n_seen)]
+    assert start.shape == (4_000,)
+    assert set(start) == {0, 1, 2}

@@ -47,3 +47,14 @@ def _late(is_label: NDArray[np.bool_], class_code: Ints) -> NDArray[np.bool_]:
     place = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
     late[order[place < _PER_CLASS]] = False
     return late
+
+
+def said_about(side: SideInformation, chosen: Ints | None) -> tuple[Ints, SideInformation]:
+    """The statements about the chosen rows: their numbers, and themselves."""
+    if chosen is None:
+        return np.arange(side.n_statements), side
+    there = np.zeros(side.n_samples, dtype=bool)
+    there[chosen] = True
+    said = side.statements
+    inside = there[said.i] & ((said.j < 0) | there[said.j])
+    return np.flatnonzero(inside), side[chosen]

@@ -64,7 +64,7 @@ from sidelight.models._discriminative.statements import (
 from sidelight.models._fitting import Task, given_labels, is_model, is_small, warn_fewer_clusters
 from sidelight.models._metric import Learned, learn_metric, tied_groups
 from sidelight.models._naming import name_clusters
-from sidelight.models._sample import fitted_rows
+from sidelight.models._sample import fitted_rows, said_about
 from sidelight.side import SideInformation
 
 Floats = NDArray[np.float64]
@@ -132,7 +132,8 @@ class DiscriminativeClustering(SideClusterer):
 
     The answer is the mean of their p with a weight of three quarters, and that of a
     `BayesianMixture` with the rest, which sees classes that differ in covariance (up to 100
-    columns; fitted to at most 5,000 rows, above 6,000 to a looser tolerance).
+    columns; fitted to at most 5,000 rows, above 6,000 from one start and to a looser
+    tolerance). Above 6,000 rows a sample of 1,500 finds the starts.
     Columns of X keep their relative scale: standardise them first if their units are not
     comparable. Above 15,000 rows the classifiers are fitted to at most 10,000 annotated and 5,000
     other rows, and all rows are assigned in one pass. Sparse rows of more than 256 columns are
@@ -285,7 +286,7 @@ class DiscriminativeClustering(SideClusterer):
         sample = rows.data if chosen is None else rows.take(chosen)
         projection = fit_projection(sample, seed) if sparse.issparse(sample) else None
         X = sample if projection is None else projection(sample)
-        inside, about = _about(side, chosen)
+        inside, about = said_about(side, chosen)
         rates = Rates.given(side, self.accuracy)
         who = side.statements.annotator % len(rates.error)  # no annotator, -1, is the last
 
@@ -405,17 +406,6 @@ def _judged(
     speaks = np.unique(said.annotator % len(names))
     accuracy = {names[k]: float(1.0 - run.rates.error[k]) for k in speaks}
     return np.where(said.sign != 0, wrong, 0.0), accuracy
-
-
-def _about(side: SideInformation, chosen: Ints | None) -> tuple[Ints, SideInformation]:
-    """The statements about the chosen rows: their numbers, and themselves."""
-    if chosen is None:
-        return np.arange(side.n_statements), side
-    there = np.zeros(side.n_samples, dtype=bool)
-    there[chosen] = True
-    said = side.statements
-    inside = there[said.i] & ((said.j < 0) | there[said.j])
-    return np.flatnonzero(inside), side[chosen]
 
 
 def _assign(

@@ -59,7 +59,8 @@ def fit_mixture(
         X, side, P = X[chosen], side[chosen], P[chosen]
     settings: dict[str, Any] = {"random_state": seed % 2**32}  # a number can be saved
     if not of_small:
-        settings["tol"] = _LOOSE
+        # A sample is small for the mixture itself, which would try all of its starts.
+        settings |= {"tol": _LOOSE, "n_init": 1}
     if warm:
         settings["init"] = P.argmax(axis=1)
     model = fitted(find_model("BayesianMixture")(n_clusters, **settings), X, side)._bare()
