@@ -203,7 +203,7 @@ def _chosen(table: Table, options: argparse.Namespace) -> list[Cell]:
 
 
 def _stem(name: str) -> str:
-    return f"table{name}" if name.isdigit() else name
+    return f"table{name}" if name[0].isdigit() else name
 
 
 def _key(cell: Cell) -> tuple:

@@ -274,9 +274,11 @@ _BY = ("dataset", "scaling", "constraints", "share")
 
 
 def _ours_printed(row: Mapping[str, Any], measure: str) -> float | None:
+    """The printed value of partitions beside partitions, and of trees beside trees."""
     printed = PUBLISHED.get((row["dataset"], row["constraints"], measure))
-    mine = row["method"] in (PAPER, TREE) and row["share"] in (0.0, 0.1, 0.2)
-    return float(printed["printed"]) if printed and mine and row["scaling"] is None else None
+    mine = row["method"] == (TREE if row["dataset"] in TREES else PAPER)
+    mine = mine and row["share"] in (0.0, 0.1, 0.2) and row["scaling"] is None
+    return float(printed["printed"]) if printed and mine else None
 
 
 def _rows_by(outcomes: Iterable[Outcome], measure: str) -> list[dict[str, Any]]:
