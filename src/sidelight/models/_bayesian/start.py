@@ -79,7 +79,7 @@ def number_found(rows: Blocks, side: SideInformation, emission: Emission, seed: 
 
     Ten components are too many for most tables and too few for some, and the bound does not correct
     that: it uses further components for whatever is not Gaussian. The rule was chosen on draw 0 of
-    the 26 development tables, see docs/results/defaults. Pairs alone may ask for more
+    the 26 development tables, see docs/decisions. Pairs alone may ask for more
     (`number_kept`): where clusters overlap, the tree joins them.
     """
     if not len(side.annotated_rows):

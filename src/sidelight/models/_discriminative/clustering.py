@@ -148,7 +148,7 @@ class DiscriminativeClustering(SideClusterer):
     +.003 ± .007, 10 % +.002 ± .003, 10 % of them wrong +.006 ± .004, half of the classes
     -.008 ± .012, n/5 pairs -.010 ± .015, n pairs -.005 ± .008, on 8 to 24 tables; half as much
     time again); the mixture's partition as a fourth start, and classifiers of products of columns
-    (docs/results/defaults has the figures).
+    (docs/decisions/008-the-defaults.md has the figures).
 
     Examples
     --------

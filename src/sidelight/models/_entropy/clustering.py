@@ -160,7 +160,7 @@ class StructuralEntropyClustering(EntropyGraphModel):
     and larger clusters. H(clusters) = −sum_X V_X/V log2(V_X/V) is the number of bits that name the
     cluster of a random step on the graph. At a price of 0 a sparse graph falls into many small
     modules: with Gaussian weights 3 to 5 times as many clusters as classes on 26 tables. The
-    default price and weights were chosen there, see ``docs/results/defaults``. Labels help: with
+    default price and weights were chosen there, see ``docs/decisions``. Labels help: with
     two classes or more, the automatic number of neighbours assumes as many clusters as labelled
     classes, and if more than twice as many are found, ``result_.advice`` says so.
 
