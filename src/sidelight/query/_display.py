@@ -24,7 +24,7 @@ _MOST_CLUSTERS = 30
 _FIRST_SAY = 0.4
 
 
-def smallest(sizes: Floats) -> float:
+def smallest(sizes: NDArray[Any]) -> float:
     """The number of rows that a cluster needs to be shown as one, by the sizes of all."""
     share = min(_SMALL, _SMALL_OF_MEAN / effective_number(sizes))
     return float(share * sizes.sum())

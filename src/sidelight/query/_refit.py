@@ -52,7 +52,7 @@ def refit(model: Any, X: Any, side: SideInformation, own: Ints, seed: int) -> In
     The number of clusters is that of shown clusters that are not small (see `smallest`), or that of
     the classes that were named if there are more of them: fewer clusters would have to break names.
     """
-    size = np.bincount(own).astype(float)
+    size = np.bincount(own)
     n_named = len(side.labelled_classes)
     n_clusters = max(int((size >= smallest(size)).sum()), n_named, 2)
     best: Any = None
@@ -74,7 +74,7 @@ def _fit(model: Any, X: Any, side: SideInformation, n_clusters: int, init: Any, 
         allowed = fresh.get_params()
         fresh.set_params(**{key: value for key, value in settings.items() if key in allowed})
     if init is not None and "init" in fresh.get_params():
-        size = np.bincount(init).astype(float)
+        size = np.bincount(init)
         small = size < smallest(size)
         fresh.set_params(init=np.where(small[init], -1, init))
     with warnings.catch_warnings():

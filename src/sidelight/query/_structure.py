@@ -173,7 +173,7 @@ class Structure:
         )  # fmt: skip
 
 
-def effective_number(masses: Floats) -> float:
+def effective_number(masses: NDArray[Any]) -> float:
     """How many equal parts are as uneven as these: 1 / sum of squared shares."""
     return float(masses.sum() ** 2 / (masses**2).sum())
 
