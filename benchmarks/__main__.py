@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", help=f"of {', '.join(names)}; all, if none is given")
     parser.add_argument("--sizes", help="only these numbers of rows, as 10000,100000")
-    parser.add_argument("--cases", default="", help="only cases whose names contain this")
+    parser.add_argument("--cases", default="", help="only cases with this in their names, or a,b,c")
     parser.add_argument("--repeats", type=int, default=5, help="turns per measurement (5)")
     parser.add_argument("--jobs", type=int, default=1, help="cases measured at once (1)")
     parser.add_argument("--results", type=Path, default=Path("results"), help="folder (results)")
@@ -62,7 +62,8 @@ def run(
     title = f"# {name}\n\n{(module.__doc__ or '').strip()}\n\n{made_by}\n"
     rows: list[Row] = []
     targets: list[Row] = []
-    cases = [case for case in module.CASES if part_of_name in case.name]
+    parts = part_of_name.split(",")
+    cases = [case for case in module.CASES if any(part in case.name for part in parts)]
     measured = measure(path, cases, sizes=sizes, repeats=repeats, jobs=jobs)
     for case, found in zip(cases, measured, strict=True):
         if not found:

@@ -91,8 +91,8 @@ class Case:
     over instead of the data: for objects that remember what they have once computed. With
     `iterations = (few, many)` both also take `max_iter=`, and the figure is the cost of one
     iteration: the difference of the two calls over the difference of their `n_iter_`, which leaves
-    out what is done once. `score(data, fitted)` rates what the first timed call returned, in
-    columns of COLUMNS.
+    out what is done once. `states` are those that are measured if `cold`. `score(data, fitted)`
+    rates what the first timed call returned, in columns of COLUMNS.
     """
 
     name: str
@@ -108,6 +108,7 @@ class Case:
     memory: bool = True
     warm: bool = True
     cold: bool = False
+    states: tuple[str, ...] = ("cold", "first")
     time_limit: float = 120.0
     targets: tuple[Target, ...] = ()
 
@@ -142,7 +143,7 @@ def measure(
         ]
         add_growth(rows)
         if case.cold and asked:
-            rows += [_cold_row(path, case, state, repeats) for state in ("cold", "first")]
+            rows += [_cold_row(path, case, state, repeats) for state in case.states]
         return rows
 
     with ThreadPoolExecutor(jobs) as pool:

@@ -163,6 +163,19 @@ def test_cold_rows_are_first_calls(tmp_path):
     assert first["cpu_seconds"] > 0.1
 
 
+def test_only_the_states_that_a_case_names_are_measured(tmp_path):
+    (found,) = rows_of(tmp_path, "case('x', warm=False, cold=True, states=('first',))", repeats=1)
+    assert [row["state"] for row in found] == ["first"]
+
+
+def test_cases_are_asked_for_by_parts_of_their_names(tmp_path):
+    path = tmp_path / "bench_toy.py"
+    path.write_text(TOY + "\nCASES = [case('one'), case('two'), case('three')]\n")
+    run(path, tmp_path / "out", None, 1, "Made by hand.", part_of_name="ree,one")
+    found = csv.DictReader(io.StringIO((tmp_path / "out" / "toy.csv").read_text()))
+    assert [row["case"] for row in found] == ["one", "three"]
+
+
 def test_one_thread_means_one_thread(tmp_path):
     toy = """
     case("threads", run=lambda data, seed: None if os.environ.get("OMP_NUM_THREADS") == "1"
