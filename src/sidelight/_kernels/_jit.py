@@ -1,4 +1,4 @@
-"""How kernels are compiled, and where the machine code is kept: decided here, once."""
+"""How kernels are compiled, and where the machine code is stored: decided here for all of them."""
 
 import functools
 import hashlib
@@ -36,11 +36,11 @@ _ROOT = _cache_root()
 
 @functools.cache
 def cache_folder(file: Path) -> Path | None:
-    """The folder of the kernels in `file`, named by its source and by all that it calls into.
+    """The cache folder of the kernels in `file`, named by a hash of its source and its imports.
 
-    numba itself looks at the file of the kernel alone, so an edit in a kernel that was inlined
-    would go unnoticed; a new hash is a new folder. Kernels that have nothing to do with each other
-    do not compile each other anew.
+    numba checks only the file of the kernel itself, so it would not notice an edit of an inlined
+    kernel in another file. A new hash gives a new folder. Kernels that do not import each other
+    have separate folders, so an edit recompiles only what depends on it.
     """
     if _ROOT is None:
         return None
@@ -84,10 +84,11 @@ def bare(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
-    """As ``bare``, for parts of kernels: an array is handed over as seven numbers at every call.
+    """As ``bare``, for parts of kernels, inlined because a call passes every array as seven
+    numbers.
 
-    Only other kernels can call it: the way in from Python, which unpacks tuples, would take longer
-    to compile than the function.
+    Only other kernels can call it: an entry point from Python, which unpacks tuples, would take
+    longer to compile than the function itself.
     """
     return _compiled(function, _nrt=False, forceinline=True, no_cpython_wrapper=True)
 

@@ -1,9 +1,9 @@
-"""Markov aggregation, one unit at a time: what C_beta becomes when some rows change cluster.
+"""Markov aggregation, one unit at a time: the change of C_beta when some rows change cluster.
 
-A unit is a set of rows that move together. Written J for the joint of X1 and X2, and h(x) for
-x log2 x, the costs need three sums of h: over Q (K, K), the joint of Y1 and Y2; over R (n, K), that
-of X1 and Y2; over p (K), the masses of the clusters. T (n, K) is the joint of Y1 and X2, needed for
-chains that are not reversible; for the others T is R.
+A unit is a set of rows that move together. J is the joint distribution of X1 and X2, and h(x) is x
+log2 x. The costs need three sums of h: over Q (K, K), the joint of Y1 and Y2; over R (n, K), the
+joint of X1 and Y2; over p (K), the masses of the clusters. T (n, K) is the joint of Y1 and X2,
+needed for chains that are not reversible; for the others T is R.
 
 Dense chains keep R by columns (Fortran order), so that the loops over rows run along memory, and
 sparse ones by rows; functions of both are compiled for each.
@@ -16,13 +16,14 @@ import numpy as np
 
 from sidelight._kernels._jit import bare, jit, part
 
-# What moves together: unit u has the rows members[span[u]:span[u + 1]]. inner: the mass from a unit
-# to itself; mass: of its rows.
+# Units: unit u has the rows members[span[u]:span[u + 1]]. inner: the mass from a unit to itself;
+# mass: of its rows.
 Units = namedtuple("Units", ["members", "span", "inner", "mass"])
 
-# The statements. Partners (CSR over units): weights above zero cannot be with a unit, below zero
-# must. Rivals (CSR over units): vocabularies in which it has a label; no two units with a label of
-# one vocabulary belong together. price[place[u]], if that is not -1: what each cluster costs.
+# The statements. Partners (CSR over units): a weight above zero is a cannot-link, below zero a
+# must-link. Rivals (CSR over units): the vocabularies in which a unit has a label; two units with a
+# label of one vocabulary do not belong together. price[place[u]], unless place[u] is -1: the cost
+# of each cluster for unit u.
 Said = namedtuple(
     "Said",
     [
@@ -31,7 +32,8 @@ Said = namedtuple(
     ],
 )  # fmt: skip
 
-# hard: no cost outweighs a statement, else one costs penalty. keep_all: no cluster is left empty.
+# hard: no cost outweighs a statement; otherwise a broken statement costs penalty. keep_all: no
+# cluster is left empty.
 Rules = namedtuple("Rules", ["beta", "reversible", "hard", "penalty", "keep_all"])
 
 # A partition of the units. counts (K) of units; rival_mass (vocabularies, K): the weight of the
@@ -70,8 +72,8 @@ A19 = 2 * LOG2_E / 19
 def log2_all(values, logs, mantissas):
     """Logarithms of numbers that are zero or more, exact to 2e-16; -1023 for zero. logs: OUT.
 
-    Loops without a branch or a call, which the compiler makes vectors of: three times faster than
-    one logarithm after the other. log2 m = 2 log2(e) artanh((m - 1) / (m + 1)).
+    The loops have no branch and no call, so the compiler vectorises them: three times faster than
+    one logarithm at a time. log2 m = 2 log2(e) artanh((m - 1) / (m + 1)).
     """
     bits, exponents, parts = values.view(np.uint64), logs.view(np.uint64), mantissas.view(np.uint64)
     for i in range(values.shape[0]):
@@ -88,7 +90,7 @@ def log2_all(values, logs, mantissas):
 
 @jit
 def plogp(x):
-    """h(x) = x log2 x, and 0 where rounding has left less than nothing."""
+    """h(x) = x log2 x, and 0 where rounding has made x negative."""
     return x * np.log2(x) if x > 0.0 else 0.0
 
 
@@ -136,11 +138,11 @@ def sum_changes(with_unit, logs, h0, by_rows, gain):
 
 @part
 def joining_gains(u, own, units, reversible, state, work):
-    """What a unit adds to the sums of h(Q) and h(p) by being in each cluster.
+    """The change of the sums of h(Q) and h(p) if a unit is in each cluster.
 
     The unit is in cluster own now; work.out and work.into are set. work.gain, work.gain_p: OUT.
-    Loops end with the cluster k that is tried, along memory, so that the compiler makes vectors of
-    them.
+    The innermost loops run over the cluster k that is tried, along memory, so that the compiler
+    vectorises them.
     """
     inner, mass, Q, hQ, p = units.inner[u], units.mass[u], state.Q, state.hQ, state.p
     out, into, gain, gain_p = work.out, work.into, work.gain, work.gain_p
@@ -286,7 +288,7 @@ def choose(cost, change, own, hard, penalty):
 
 @part
 def move_rivals(u, said, own, best, rival_mass):
-    """Take the labels of unit u along. rival_mass: OUT."""
+    """Move the labels of unit u to its new cluster. rival_mass: OUT."""
     for t in range(said.rival_span[u], said.rival_span[u + 1]):
         if own >= 0:
             rival_mass[said.rival[t], own] -= said.rival_weight[t]
@@ -295,7 +297,7 @@ def move_rivals(u, said, own, best, rival_mass):
 
 @part
 def best_cluster(u, own, said, rules, state, work):
-    """The best cluster for unit u; if it is another, all but R and T follow. state: OUT."""
+    """Find the best cluster for unit u; if it is new, update all but R and T. state: OUT."""
     broken_weights(u, state.labels, said, state.rival_mass, work.cost)
     best = choose(work.cost, work.change, own, rules.hard, rules.penalty)
     if best != own:
@@ -333,7 +335,7 @@ def row_gain_dense(column, sign, R, logs, inverse, part, total):
         total[lane] = 0.0
     rest = 0.0
     for first in range(0, n, LANES):
-        # Slices, and loops that do one thing each: the compiler makes vectors of these.
+        # Slices, and loops that do one thing each: the compiler vectorises these.
         c, at = column[first : first + LANES], logs[first : first + LANES]
         per = inverse[first : first + LANES]
         n_far = 0
@@ -368,7 +370,7 @@ def refresh_logs(R, logs, inverse, scratch):
 @jit
 def add_column(column, own, best, R):
     """Move a column of J from cluster own to best. R: OUT."""
-    left, joined = R[:, own], R[:, best]  # one loop each: the compiler cannot know them apart
+    left, joined = R[:, own], R[:, best]  # one loop each: they might overlap
     for i in range(column.shape[0]):
         left[i] = max(left[i] - column[i], 0.0)
     for i in range(column.shape[0]):
@@ -446,7 +448,7 @@ def gather_rows(J, u, units, column, touched):
 
 @part
 def row_gains_sparse(n_touched, own, R, work):
-    """What a unit adds to the sum of h(R) by being in each cluster. work.gain: OUT."""
+    """The change of the sum of h(R) if a unit is in each cluster. work.gain: OUT."""
     n_clusters = R.shape[1]
     rows = work.gain
     for k in range(n_clusters):
@@ -470,7 +472,7 @@ def scatter_rows(n_touched, own, best, work, R):
         i = work.touched[t]
         c = work.column[i]
         left = R[i, own] - c
-        # What rounding leaves of a cluster that a row no longer reaches is nothing.
+        # A remainder from rounding in a cluster that a row no longer reaches becomes zero.
         R[i, own] = left if left > 1e-13 * c else 0.0
         R[i, best] += c
 
@@ -578,11 +580,12 @@ def clear_wish(wish):
 
 @jit
 def repair(said, wish, labels, rival_mass):
-    """Colour the units that are not coloured yet (-1), each as it wishes where it is free to.
+    """Colour the units without a colour (-1), each with its preferred colour if statements allow
+    it.
 
-    In the order of DSATUR: next comes the unit with the most partners that are coloured already,
-    then the one with the clearest wish. wish (units, K) is larger for a better cluster; a unit
-    takes its best one among those that break the least. labels, rival_mass: OUT.
+    In the order of DSATUR: next comes the unit with the most coloured partners, then the one with
+    the clearest preference. wish (units, K) is larger for a better cluster; a unit takes its best
+    cluster among those that break the least. labels, rival_mass: OUT.
     """
     partner_span, partner = said.partner_span, said.partner
     cost = np.zeros(rival_mass.shape[1])
@@ -616,7 +619,7 @@ def repair(said, wish, labels, rival_mass):
 
 @jit
 def join_group(i, free, strongest, group):
-    """Found a group with a free state, join that of the strongest one, or stay alone."""
+    """Start a group with a free state, join the group of the strongest neighbour, or stay alone."""
     if free >= 0:
         group[i] = i
         group[free] = i
@@ -628,7 +631,7 @@ def join_group(i, free, strongest, group):
 
 @jit
 def pair_up(J, pi, order, group):
-    """Pair each state, in the given order, with the free one that it goes to most, by its mass.
+    """Pair each state, in the given order, with the free state that receives most of its mass.
 
     A state all of whose neighbours are taken joins the group of the strongest one. group, named by
     one of its states and -1 before: OUT.
@@ -652,7 +655,7 @@ def pair_up(J, pi, order, group):
 
 @jit
 def pair_up_dense(J, pi, order, group):
-    """The same for an array; a partner less than half as strong as the strongest is none."""
+    """The same for an array; partners less than half as strong as the strongest are ignored."""
     for i in order:
         if group[i] >= 0:
             continue
@@ -673,7 +676,7 @@ def pair_up_dense(J, pi, order, group):
 def merge_dense(J, group, members, span, row, merged):
     """The masses between groups of states; members[span[g]:span[g + 1]] are those of group g.
 
-    Rows are added up first, along memory, and the sums then dealt out. merged, zero before, and row
+    Rows are summed first, along memory; then the sums are distributed. merged, zero before, and row
     (n): OUT.
     """
     for g in range(span.shape[0] - 1):
@@ -690,8 +693,8 @@ def merge_dense(J, group, members, span, row, merged):
 def eliminate_states(P, masses):
     """The stationary distribution of an irreducible chain, by Grassmann, Taksar and Heyman.
 
-    States are taken out one by one, without a subtraction, so that every entry is exact to its last
-    digits even where the chain is nearly reducible. P is used up. masses (n): OUT.
+    States are eliminated one by one without subtractions, so that every entry is accurate to its
+    last digits even if the chain is nearly reducible. P is overwritten. masses (n): OUT.
     """
     n = P.shape[0]
     for last in range(n - 1, 0, -1):

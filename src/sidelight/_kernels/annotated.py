@@ -1,4 +1,4 @@
-"""What a partition into Gaussian clusters is worth, and the exact gain of moving one row.
+"""The objective of a partition into Gaussian clusters, and the exact gain of moving one row.
 
 The objective of a partition is a sum of three kinds of terms, everything re-estimated:
 
@@ -21,14 +21,14 @@ import numpy as np
 from sidelight._kernels._jit import bare, inlined, part
 from sidelight._kernels.beta import log_above
 
-# The annotated rows. Row i has the entries span[i]:span[i + 1], sorted by who said them: with a
-# partner (a pair) or with partner -1 and a column (a label). pull > 0 draws the row to the cluster
-# of the partner or column, pull < 0 pushes it away; bonus is what a right label earns beyond that.
-# who is the annotator, or -1 for the edges of the block models. tie is the sign of pull (of -pull
-# for annotators who say the opposite, 0 for those who guess).
+# The annotated rows. Row i has the entries span[i]:span[i + 1], sorted by annotator: with a partner
+# (a pair) or with partner -1 and a column (a label). pull > 0 draws the row to the cluster of the
+# partner or column, pull < 0 pushes it away; bonus is what a right label earns beyond that. who is
+# the annotator, or -1 for the edges of the block models. tie is the sign of pull (of -pull for
+# annotators who say the opposite, 0 for those who guess).
 Rows = namedtuple("Rows", ["X", "span", "partner", "column", "pull", "bonus", "who", "tie"])
 
-# The statements, each once; constant (E, 2) are those that no partition can change.
+# The statements, each once; constant (E, 2): the tally of those that no partition can change.
 Said = namedtuple(
     "Said",
     [
@@ -37,9 +37,9 @@ Said = namedtuple(
     ],
 )  # fmt: skip
 
-# given (E): whether the accuracy is, and then log_p (E, 2) are log p and log(1 - p). chance (E):
-# what guessing gets right, below which no estimated accuracy falls. A table, for
-# annotators whose weights are all whole numbers (else empty): term_of[term_span[e] + agreed].
+# given (E): whether the accuracy is given; then log_p (E, 2) are log p and log(1 - p). chance (E):
+# the accuracy of guessing, a lower bound of estimated accuracies. A table, for annotators whose
+# weights are all whole numbers (else empty): term_of[term_span[e] + agreed].
 Model = namedtuple(
     "Model",
     [
@@ -52,12 +52,12 @@ Model = namedtuple(
 # of the objective); tally (E, 2); extra (1): what wrong labels lose beyond the annotators' terms.
 State = namedtuple("State", ["labels", "counts", "means", "sse", "terms", "tally", "extra"])
 
-# The block models of the pairs. Kernels take None where there are none: what concerns them is then
+# The block models of the pairs. Kernels take None if there are none; the code about them is then
 # not compiled at all. total, odds (2): weight of the statements, and the odds of an edge outside
 # against one inside. loops (n, 2): self pairs as they stand on the diagonal of the graph (twice
-# their weight). Tables, where all weights are whole numbers (else empty): x_log_x_of, log_of.
-# Of a partition: edges (2, K, K), ends (K: their row sums, both layers). Work space: links (2, K)
-# of one row; after and ends_after, the edges and ends when rows have moved together.
+# their weight). Tables, where all weights are whole numbers (else empty): x_log_x_of, log_of. Of a
+# partition: edges (2, K, K), ends (K: their row sums, both layers). Work space: links (2, K) of one
+# row; after and ends_after, the edges and ends when rows have moved together.
 Layers = namedtuple(
     "Layers",
     [
@@ -107,7 +107,7 @@ def with_edges(layers: Any, n_clusters: int) -> Any:
 
 @inlined
 def cluster_term(model, n, sse, spread, factor):
-    """The objective's part of a cluster of n rows with deviations sse + factor * spread."""
+    """The term of the objective for a cluster of n rows with deviations sse + factor * spread."""
     weight = n * model.width + model.prior
     if weight <= 0.0:
         return 0.0
@@ -295,7 +295,7 @@ def count_statements(said, cluster_of, state, layers):
 
 @bare
 def begin(rows, said, cluster_of, model, state, layers, scratch):
-    """The state of a partition of the annotated rows alone; state.labels is set. state: OUT.
+    """The state of a partition of only the annotated rows; state.labels is set. state: OUT.
 
     Returns the objective.
     """
@@ -341,7 +341,7 @@ def squared_spread(x, mean, spread):
     if spread.shape[0] == 1:
         even = 0.0
         odd = 0.0
-        # Two sums, which a processor adds up side by side.
+        # Two sums, which a processor computes in parallel.
         for j in range(0, x.shape[0] - 1, 2):
             even += (x[j] - mean[j]) * (x[j] - mean[j])
             odd += (x[j + 1] - mean[j + 1]) * (x[j + 1] - mean[j + 1])
@@ -356,7 +356,7 @@ def squared_spread(x, mean, spread):
 
 @inlined
 def cluster_gains(rows, model, state, i, scratch):
-    """What the clusters' terms gain when row i moves. scratch.gain: OUT."""
+    """The gain of the clusters' terms when row i moves. scratch.gain: OUT."""
     own = state.labels[i]
     x = rows.X[i]
     n = state.counts[own]
@@ -378,7 +378,7 @@ def cluster_gains(rows, model, state, i, scratch):
 
 @inlined
 def statement_gains(rows, cluster_of, model, state, i, layers, scratch):
-    """Add what the annotators' terms gain when row i moves; scratch.gain, layers.links: OUT.
+    """Add the gain of the annotators' terms when row i moves; scratch.gain, layers.links: OUT.
 
     links (2, K): the weights of the row's edges to each cluster, for the block models.
     """
@@ -418,7 +418,7 @@ def statement_gains(rows, cluster_of, model, state, i, layers, scratch):
 
 @inlined
 def layer_gain(table, edges, links, loop, r, s):
-    """What sum m log m / 2 of one layer gains when a row with these links moves from r to s."""
+    """The gain of sum m log m / 2 of one layer when a row with these links moves from r to s."""
     gain = 0.0
     for k in range(edges.shape[0]):
         if k != r and k != s and links[k] != 0.0:
@@ -463,7 +463,7 @@ def log_count(layers, n):
 
 @inlined
 def edge_gains(state, i, layers, gain):
-    """Add what the block models without priors gain when row i moves. gain: OUT."""
+    """Add the gain of the block models without priors when row i moves. gain: OUT."""
     own = state.labels[i]
     links, ends, loops = layers.links, layers.ends, layers.loops[i]
     degree = loops[0] + loops[1]
@@ -487,9 +487,9 @@ def edge_gains(state, i, layers, gain):
 
 @part
 def posterior_gains(state, i, layers, gain):
-    """Add what the block models with priors gain when row i moves. gain: OUT.
+    """Add the gain of the block models with priors when row i moves. gain: OUT.
 
-    Their priors depend on all sizes, so that nothing less than their whole value will do.
+    Their priors depend on all sizes, so the whole value has to be recomputed.
     """
     own = state.labels[i]
     counts, edges, ends, loops = state.counts, layers.edges, layers.ends, layers.loops[i]
@@ -557,7 +557,7 @@ def move_row(rows, cluster_of, model, state, i, to, layers):
     state.labels[i] = to
 
 
-# What the rows without annotations see
+# Rows without annotations
 
 
 @bare
@@ -585,7 +585,7 @@ def likelihood_parameters(model, state, layers, centers, scale, constant):
 
 @part
 def add_expected_edges(counts, layers, constant):
-    """What the block models take from a further row in each cluster. constant: OUT."""
+    """The cost of a further row in each cluster by the block models. constant: OUT."""
     edges, ends = layers.edges, layers.ends
     now = layers_value(layers, counts, edges, ends) if layers.with_priors else 0.0
     for k in range(counts.shape[0]):

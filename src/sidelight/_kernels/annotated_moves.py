@@ -17,13 +17,13 @@ from sidelight._kernels.annotated import (
     objective,
 )
 
-# Sweeps after which a climb ends wherever it is.
+# The maximum number of sweeps of a climb.
 MOST_ROUNDS = 2000
 
 
 @inlined
 def wake(rows, i, margin):
-    """Row i has moved: it and its partners are to be looked at again. margin: OUT."""
+    """Mark row i, which has moved, and its partners to be visited again. margin: OUT."""
     margin[i] = 0.0
     for t in range(rows.span[i], rows.span[i + 1]):
         if rows.partner[t] >= 0:
@@ -35,8 +35,8 @@ def sweep(rows, order, cluster_of, model, tolerance, patience, margin, state, la
     """Move each row, in the given order, to its best cluster if it gains above tolerance.
 
     A cluster keeps at least model.min_size rows. Ties go to the lowest cluster. margin (n): OUT,
-    what the best move of each row would have lost when it was last looked at; rows that would have
-    lost more than ``patience`` are passed over. state: OUT. Returns (gain, moves, tests).
+    the loss of the best move of each row when it was last visited; rows that would have lost more
+    than ``patience`` are skipped. state: OUT. Returns (gain, moves, tests).
     """
     n_clusters = state.counts.shape[0]
     total = 0.0
@@ -69,7 +69,7 @@ def sweep(rows, order, cluster_of, model, tolerance, patience, margin, state, la
 
 @inlined
 def add_deviations(x, mean, sign, sums, squares):
-    """Add what one row deviates from a mean, and its square (in all features or in each): OUT."""
+    """Add the deviation of one row from a mean, and its square (in total or by feature): OUT."""
     total = 0.0
     for j in range(x.shape[0]):
         away = x[j] - mean[j]
@@ -84,7 +84,7 @@ def add_deviations(x, mean, sign, sums, squares):
 
 @inlined
 def joint_cluster_gain(rows, model, n, state, scratch):
-    """What the clusters' terms gain; -inf if a cluster would be left too small. scratch: OUT."""
+    """The gain of the clusters' terms; -inf if a cluster would become too small. scratch: OUT."""
     counts, sums, squares, touched = (
         scratch.counts, scratch.sums, scratch.squares, scratch.touched,
     )  # fmt: skip
@@ -131,7 +131,7 @@ def copy_edges(edges, out):
 
 @inlined
 def joint_statement_gain(rows, cluster_of, model, n, state, layers, scratch):
-    """What the annotators' terms gain; layers.after, the edges as they would be: OUT."""
+    """The gain of the annotators' terms; layers.after, the edges after the move: OUT."""
     labels, goes_to, change = state.labels, scratch.goes_to, scratch.change
     n_who = 0
     gain = 0.0
@@ -148,7 +148,7 @@ def joint_statement_gain(rows, cluster_of, model, n, state, layers, scratch):
             j, e = rows.partner[t], rows.who[t]
             if j >= 0:
                 if goes_to[j] >= 0 and j < i:
-                    continue  # a pair of two that move is counted once
+                    continue  # a pair of which both rows move is counted once
                 before = labels[j]
                 after = goes_to[j] if goes_to[j] >= 0 else before
             else:
@@ -214,10 +214,10 @@ def try_together(rows, cluster_of, model, tolerance, n, margin, state, layers, s
 def move_chunklets(
     rows, chunk_span, chunk_rows, cluster_of, model, tolerance, margin, state, layers, scratch
 ):
-    """Gather each chunklet (rows tied by must-links) that is scattered in one cluster. state: OUT.
+    """Move each scattered chunklet (rows tied by must-links) into one cluster. state: OUT.
 
-    One that is together already is a chain without cannot-links: see ``swap_chains``. Returns
-    (gain, moves).
+    A chunklet that is together already is a chain without cannot-links: see ``swap_chains``.
+    Returns (gain, moves).
     """
     total = 0.0
     n_moves = 0
@@ -245,7 +245,7 @@ def move_chunklets(
 
 @inlined
 def gather_chain(rows, state, start, r, s, with_cannot, limit, stamp, scratch):
-    """The rows of r and s that hang together with ``start`` by statements that hold now.
+    """The rows of r and s that are connected with ``start`` by statements that hold now.
 
     Must-links inside a cluster and, with_cannot, cannot-links between r and s: swapping the two
     clusters along such a chain keeps them all. scratch.members, scratch.seen: OUT. Returns the
@@ -367,10 +367,10 @@ def climb(
 ):  # fmt: skip
     """Move rows one by one and together until no move gains above tolerance. state: OUT.
 
-    Rows that would have lost more than ``patience``, and whose partners stayed, are looked at only
+    Rows that would have lost more than ``patience``, and whose partners stayed, are visited only
     when nothing else gains. Ends early at a partition that is ``known`` (P, 1 + K: objectives, and
-    sizes in ascending order): those are the ends of such climbs. value is the objective at the
-    beginning. Returns that at the end, and the number of relocation tests.
+    sizes in ascending order): those are the ends of earlier climbs. value is the objective at the
+    beginning. Returns the objective at the end, and the number of relocation tests.
     """
     n_tests = 0
     full = False
@@ -398,8 +398,8 @@ def climb(
     return objective(model, state, layers), n_tests
 
 
-# The ways in from Python for a search of which a climb is not all. They are compiled when called:
-# to unpack the tuples of every kernel would take longer to compile than the kernels.
+# Entry points from Python for searches that do more than climb. They are compiled when called,
+# because unpacking the tuples of every kernel would take longer to compile than the kernels.
 
 
 @bare

@@ -6,11 +6,11 @@ rows beside it, which is what makes ``predict`` agree with ``fit`` bit by bit. S
 sums of squared differences, not |x|² - 2xc + |c|², so data far from the origin lose no digits; rows
 of a sparse matrix are the exception.
 
-A row whose assignment cannot have changed is not looked at again: ``slack`` is a lower bound of
+A row whose assignment cannot have changed is skipped: ``slack`` is a lower bound of
 (distance to the second centre) - (distance to the own centre), and moving the centres lowers it by
 at most ``drift``. For rows with statements the penalty is part of the distance: it is a squared
-distance too, between what is said of the row and what is said in the cluster, so the triangle
-inequality holds for both together. A slack of +inf is a signal: held, the row keeps its label.
+distance too, between the statements about the row and those in the cluster, so the triangle
+inequality holds for both together. A slack of +inf marks a held row, which keeps its label.
 """
 
 import numpy as np
@@ -105,7 +105,7 @@ def distances_csr(data, indices, indptr, active, n_active, centers_t, norms, D, 
 
 @jit
 def nearest(D, n_clusters, nearest_k, nearest_d, gap):
-    """Per lane the nearest centre, its squared distance, and how much further the next one is: OUT.
+    """Per lane the nearest centre, its squared distance, and how much farther the next one is: OUT.
 
     The numbers of the clusters are kept as floats and the second distance in ``gap``: with one type
     and no branches the loops compile to vector instructions.
@@ -205,8 +205,8 @@ def assign_dense(
     each a row of the table ``penalty`` (entries, K) and a weight. drift (2, K) is for rows without
     and with statements. sums (K, d), counts (K) and mass (entries, K) are the changes by the rows
     whose label changes; a row whose label was -1 only joins. Returns (amount, changed labels):
-    amount is the fall of the data part of the cost or, with look_at_all, when no row is skipped and
-    the costs are filled, that part itself.
+    amount is the decrease of the data part of the cost. With look_at_all no row is skipped, the
+    costs are filled in, and amount is the data part itself.
     """
     n_samples, n_features = X.shape
     D = np.zeros((centers.shape[0], TILE))
@@ -291,7 +291,7 @@ def assign_csr(
 
 @jit
 def gather_active(start, stated, next_stated, labels, drift, look_at_all, slack, active):
-    """Lower the bounds from row start on, until TILE rows have to be looked at.
+    """Lower the bounds from row start on, until TILE rows have to be visited.
 
     slack, active: OUT. Returns (the next start, the pointer into ``stated``, the number of rows).
     """

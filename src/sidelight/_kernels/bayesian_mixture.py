@@ -1,8 +1,8 @@
 """Rows of a Bayesian mixture: densities, memberships, sums, the sweep over rows with neighbours.
 
-Per block everything lies component by component, (T, rows), so that the compiler works on many rows
-at once and a component's memberships are read in one go. Rows with neighbours are few and are
-visited one after the other: their memberships lie row by row, (rows, T).
+The arrays of a block are stored component by component, (T, rows), so that the compiler works on
+many rows at once and reads the memberships of a component in one go. Rows with neighbours are few
+and are visited one after the other, so their memberships are stored row by row, (rows, T).
 """
 
 import numpy as np
@@ -12,9 +12,9 @@ from sidelight._kernels._jit import jit
 TILE = 64  # rows at a time: with 32 features they fill half of a first-level cache
 FLOOR = -36.8  # log of 1e-16: a smaller share does not change the sum 1 of its row
 
-# In a batch, whose sums are uncertain in their third digit, less will do (`drawn_memberships`).
+# In a batch, whose sums are uncertain in their third digit, less precision suffices.
 BATCH_FLOOR = -20.0  # log of 2e-9
-LEAST = 1.0 / 32.0  # smaller shares are drawn; it makes a batch's sums some per cent noisier
+LEAST = 1.0 / 32.0  # smaller shares are rounded at random: `drawn_memberships`
 # Steps of the additive sequence that fills the unit square most evenly, by rows and by components.
 STEP_ROW, STEP_COMPONENT = 0.7548776662466927, 0.5698402909980532
 
@@ -144,7 +144,7 @@ def memberships(scores, held, phi, labels):
 def exponential(x):
     """e^x for BATCH_FLOOR <= x <= 0, to 2e-7 of it at that end and to 3e-9 above -12.
 
-    (e^(x/64))^64 with seven terms of the series: arithmetic alone, on many rows at once, where the
+    (e^(x/64))^64 with seven terms of the series: plain arithmetic on many rows at once, where the
     library's function takes them one by one.
     """
     y = x * 0.015625
@@ -165,13 +165,14 @@ def exponential(x):
 
 @jit
 def drawn_memberships(scores, held, first):
-    """`memberships` of a batch, of which most small shares are 0: the sums over its rows are short.
+    """`memberships` of a batch in which most small shares are 0, so that sums over its rows are
+    short.
 
-    A share below LEAST becomes LEAST with probability share / LEAST, else 0, so that every sum over
-    rows has the expectation that it would have without. What decides is an additive sequence that
-    begins at ``first``, uniform in [0, 1). Returns the sum of log sum exp over the rows that are
-    not held. scores (T, n), memberships in their place: IN/OUT. With two arrays the compiler would
-    have to expect that they overlap, and take the rows one by one.
+    A share below LEAST becomes LEAST with probability share / LEAST, else 0, so that the
+    expectation of every sum over rows does not change. The choice is made by an additive sequence
+    that begins at ``first``, uniform in [0, 1). Returns the sum of log sum exp over the rows that
+    are not held. scores (T, n), memberships in their place: IN/OUT. With two arrays the compiler
+    would have to expect that they overlap, and take the rows one by one.
     """
     n_components, n = scores.shape
     best = np.empty(TILE)
@@ -216,7 +217,7 @@ def drawn_memberships(scores, held, first):
 
 @jit
 def gather(X, shift, phi, rows, sums):
-    """The rows that have a part in one component, each times the root of its part.
+    """The rows with a share in one component, each times the root of its share.
 
     rows (n, d): OUT, the first of them; sums (d): OUT, sum of phi (x - shift). Returns how many.
     """
@@ -246,7 +247,7 @@ def moments_diag(X, shift, phi, sums, squares):
         for k in range(phi.shape[0]):
             first = sums[k]
             second = squares[k]
-            # Found before they are used: an unpredictable branch costs as much as a row.
+            # Collected before they are used: an unpredictable branch costs as much as a row.
             count = 0
             for i in range(start, stop):
                 which[count] = i
@@ -294,7 +295,7 @@ def common(first, second, places):
     return count
 
 
-# Rows with neighbours. `said` is what is said about row i (see models/_couplings.py):
+# Rows with neighbours. `said` has the statements about row i (see models/_bayesian/statements.py):
 #   positive labels  p_span[i]:p_span[i + 1], classes p_class, strengths p_must and p_cannot
 #   negative labels  n_span, n_class, n_cannot
 #   pairs            indptr, partner, pair_must, pair_cannot
@@ -305,7 +306,7 @@ def common(first, second, places):
 
 @jit
 def add_row(i, factor, said, vocabulary, phi, sums):
-    """Add factor times what row i puts into the sums: OUT."""
+    """Add factor times the contribution of row i to the sums: OUT."""
     p_span, p_class, p_must, p_cannot, n_span, n_class, n_cannot = said[:7]
     attract, repel, deny, repel_all = sums
     n_components = phi.shape[1]
@@ -313,7 +314,7 @@ def add_row(i, factor, said, vocabulary, phi, sums):
         a, r = factor * p_must[e], factor * p_cannot[e]
         c = p_class[e]
         v = vocabulary[c]
-        # One table per loop: the compiler then finds vectors.
+        # One table per loop, so that the compiler vectorises it.
         for k in range(n_components):
             attract[c, k] += a * phi[i, k]
         if r != 0.0:
@@ -330,7 +331,7 @@ def add_row(i, factor, said, vocabulary, phi, sums):
 
 @jit
 def field(i, stop, said, vocabulary, phi, sums, potential, is_potts, near, cost):
-    """What each component costs row i, given rows in the sums and partners before stop.
+    """The cost of each component for row i, given rows in the sums and partners before stop.
 
     cost (T): OUT. Row i itself is in no sum. potential (T, T) is V, the cost of a broken must; a
     broken cannot costs 1 in one component.
@@ -404,7 +405,7 @@ def sweep(scores, order, said, vocabulary, potential, is_potts, phi, sums, near,
 
 @jit
 def statement_cost(said, vocabulary, potential, is_potts, phi, sums, near, cost):
-    """What the statements cost in expectation; sums begin at zero: OUT.
+    """The expected cost of the statements; sums begin at zero: OUT.
 
     Each row is charged for its pairs with the rows before it.
     """

@@ -1,9 +1,9 @@
-"""Many small cells of near rows, by halving: a tree of planes, built on a sample, for all rows.
+"""Many small cells of nearby rows, by halving: a tree of planes, built on a sample, for all rows.
 
 A node divides its rows by the plane between two means. It is found as in bisecting k-means: from
 the direction of the largest variance, by a few steps of Lloyd's with two centres. A row then falls
 from the root to its cell with one product per level: 16 for 50,000 cells, where k-means would have
-to look at all of them.
+to compare it with all of them.
 """
 
 import numpy as np
@@ -19,9 +19,9 @@ def grow(X, number, n_cells, normal, offset, child, cell, waiting, room):
     """Halve rows until there are n_cells cells. X, number: IN/OUT, in the order of the cells.
 
     A node has the plane ``normal @ x <= offset``: OUT. child (n_cells, 2) is a node, or −1 − cell:
-    OUT, as is ``cell`` of each row, in the new order. Cells are shared out by the rows of a node,
-    so that they hold about equally many; equal rows are never divided. waiting (n_cells + 1, 5) and
-    room (4, n_features) are scratch. Returns the number of nodes and of cells.
+    OUT, as is ``cell`` of each row, in the new order. Each node gets cells in proportion to its
+    rows, so that cells hold about equally many rows; equal rows are never divided. waiting (n_cells
+    + 1, 5) and room (4, n_features) are scratch. Returns the number of nodes and of cells.
     """
     n_nodes, n_found, top = 0, 0, 1
     waiting[0] = (0, X.shape[0], n_cells, -1, 0)

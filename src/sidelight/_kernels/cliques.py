@@ -1,4 +1,4 @@
-"""Sums over the placements of groups of which no two may share a component."""
+"""Sums over the placements of groups that must all be in different components."""
 
 import numpy as np
 
@@ -7,13 +7,13 @@ from sidelight._kernels._jit import jit
 
 @jit
 def place_apart(scores, sizes, before, after, totals, marginals):
-    """Log sums over all placements of each clique, and how probable each component is.
+    """Log sums over all placements of each clique, and the probability of each component.
 
     scores (cliques, groups, K); sizes (2^K): components in a set, whose bits they are.
     totals (cliques) and marginals (cliques, groups, K): OUT. before, after (2^K): scratch.
-    before[S] sums the placements of the first groups, as many as S is large, that take just the
-    components S; after[S] those of the other groups on the rest. All in logs, since the likeliest
-    placement may begin with an unlikely one.
+    before[S] sums the placements of the first |S| groups that use exactly the components S;
+    after[S] sums those of the other groups on the rest. All in logs, since the likeliest placement
+    may begin with an unlikely one.
     """
     n_cliques, n_groups, n_clusters = scores.shape
     n_sets = len(sizes)

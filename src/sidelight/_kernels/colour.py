@@ -1,4 +1,4 @@
-"""Groups to clusters that are all allowed: colouring by cost, with ejection chains."""
+"""Assign groups to allowed clusters: colouring by cost, with ejection chains."""
 
 import heapq
 
@@ -13,9 +13,9 @@ def colour_by_cost(cost, span, near, labels, taken):
 
     cost (G, K); neighbours near[span[g]:span[g + 1]] of a group may not share its cluster. Next
     comes the group whose neighbours have the most clusters (DSATUR), then the one with the most
-    neighbours, then the lowest. A group without a choice sends neighbours elsewhere (`eject`).
-    labels (G), all -1 before, and taken (G, K), the number of neighbours in each cluster, all 0
-    before: OUT. Returns the group that could not be placed, or -1.
+    neighbours, then the lowest. If no cluster is free for a group, its neighbours move to other
+    clusters (`eject`). labels (G), all -1 before, and taken (G, K), the number of neighbours in
+    each cluster, all 0 before: OUT. Returns the group that could not be placed, or -1.
     """
     n_groups, n_clusters = cost.shape
     waiting = [(0, span[g] - span[g + 1], g) for g in range(n_groups)]
@@ -27,7 +27,7 @@ def colour_by_cost(cost, span, near, labels, taken):
         now = 0
         for k in range(n_clusters):
             now += taken[g, k] > 0
-        if now != -saturation:  # an older entry; what changed since then decides
+        if now != -saturation:  # an outdated entry
             heapq.heappush(waiting, (-now, span[g] - span[g + 1], g))
             continue
         best = cheapest_allowed(cost, taken, g)
@@ -48,7 +48,7 @@ def colour_by_cost(cost, span, near, labels, taken):
 
 @jit
 def cheapest_allowed(cost, taken, g):
-    """The cheapest cluster without a neighbour of group g, the lowest of equals; -1 if none is."""
+    """The cheapest cluster without a neighbour of group g, ties to the lowest; -1 for none."""
     best = -1
     for k in range(cost.shape[1]):
         if taken[g, k] == 0 and (best < 0 or cost[g, k] < cost[g, best]):
@@ -69,9 +69,10 @@ def put(span, near, g, k, labels, taken):
 
 @jit
 def eject(cost, span, near, g, labels, taken):
-    """Free a cluster for group g: its neighbours there go to their cheapest other allowed ones.
+    """Free a cluster for group g: its neighbours there move to their cheapest other allowed
+    clusters.
 
-    The cluster for which all of this costs least; -1 if none can be freed. labels, taken: OUT.
+    Returns the cluster for which this costs least; -1 if none can be freed. labels, taken: OUT.
     """
     best, lowest = -1, np.inf
     for k in range(cost.shape[1]):
@@ -88,7 +89,7 @@ def eject(cost, span, near, g, labels, taken):
     for t in range(span[g], span[g + 1]):
         h = near[t]
         if labels[h] == best:
-            # Two neighbours of g that were both in one cluster are no neighbours of each other.
+            # Two neighbours of g that were in one cluster are not neighbours of each other.
             put(span, near, h, cheapest_other(cost, taken, h, best), labels, taken)
     return best
 
@@ -108,10 +109,10 @@ def cheapest_other(cost, taken, h, k):
 def improve_colours(cost, span, near, groups, tolerance, labels, taken, queue, inside):
     """Move some groups, each to its cheapest allowed cluster, and swap clusters along chains.
 
-    A chain is a group and all that hang together with it in two clusters: exchanging both keeps
-    every neighbour apart. A chain grows to at most the length of queue. Nothing happens unless the
-    cost falls by more than tolerance. labels, taken: IN/OUT; queue and inside (G, all False):
-    scratch. Returns (the change of the cost, the number of groups that moved).
+    A chain is a group and all groups connected with it in two clusters: exchanging the two clusters
+    along it keeps all neighbours apart. A chain grows to at most the length of queue. Nothing
+    happens unless the cost falls by more than tolerance. labels, taken: IN/OUT; queue and inside
+    (G, all False): scratch. Returns (the change of the cost, the number of groups that moved).
     """
     n_clusters = cost.shape[1]
     change = 0.0
@@ -142,7 +143,7 @@ def improve_colours(cost, span, near, groups, tolerance, labels, taken, queue, i
 
 @jit
 def chain(cost, span, near, g, own, other, labels, queue, inside):
-    """The chain of group g in two clusters: (its length, what the swap costs); queue: OUT.
+    """The chain of group g in two clusters: (its length, the cost of the swap); queue: OUT.
 
     Length 0 if it is longer than the queue.
     """

@@ -1,4 +1,4 @@
-"""Partitions of items, sampled by many chains: sweeps, moves of pieces, and how chains disagree.
+"""Partitions of items, sampled by many chains: sweeps, moves of pieces, disagreement of chains.
 
 log p(z) = sum_{s<t} J_st [z_s = z_t] - r sum_{s<t} d_s d_t [z_s = z_t] + price K(z),
 J = beta A + C: A from the neighbour graph, C from answers.
@@ -175,7 +175,7 @@ def _grow(indptr, other, a, c, beta, heat, seed, z, state, piece, is_in):
 def move_piece(
     indptr, other, a, c, d, beta, r, price, heat, seed, z, state, count, volume, work, piece, is_in
 ):
-    """Cut a piece out of its cluster and draw the cluster it joins (Swendsen-Wang cuts)."""
+    """Cut a piece out of its cluster and draw the cluster that it joins (Swendsen-Wang cuts)."""
     size = _grow(indptr, other, a, c, beta, heat, seed, z, state, piece, is_in)
     score, weight = work[0], work[2]
     d_piece = 0.0

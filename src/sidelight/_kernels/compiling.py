@@ -1,4 +1,4 @@
-"""Being told that numba compiles. It does so once per installation, for seconds."""
+"""Notice when numba compiles, which takes seconds, once per installation."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,9 +1,9 @@
-"""Rows of counts, and of categories: sums of products over what is not zero.
+"""Rows of counts and of categories: sums of products over nonzero entries.
 
 A row is a list of (column, value). Sparse rows come as they are; dense rows have an empty list of
-indices, and zeros are passed over. `place` says where a column is kept, -1 where it is not. Per
-block densities lie component by component, (T, rows); tables lie column by column, (columns, T), so
-that the innermost loop runs over neighbouring numbers.
+indices, and their zeros are skipped. `place` is the position of a column among those kept, -1 for
+others. Densities of a block are stored component by component, (T, rows), and tables column by
+column, (columns, T), so that the innermost loop runs along memory.
 """
 
 import math
@@ -61,8 +61,8 @@ def linear_density(data, indices, indptr, place, slope, constant, table, has_tot
 def weighted_counts(data, indices, indptr, place, phi, sums, row, which):
     """Sums of phi x per kept column and component. sums (columns, T): OUT. row, which (T): scratch.
 
-    Where a row has a part in few components, only those are visited; where it has one in many, all
-    of them, as neighbouring numbers go several at a time.
+    If a row has shares in few components, only those are visited; otherwise all are, because the
+    processor handles several neighbouring numbers at a time.
     """
     is_sparse = indices.shape[0] > 0
     n_components = phi.shape[0]
@@ -108,7 +108,7 @@ def column_moments(data, indices, indptr, sums, squares):
 
 @jit
 def encode(X, categories, starts, indices):
-    """The place of every value among the categories of its column, -1 where it is none of them.
+    """The position of every value among the categories of its column, -1 for unknown values.
 
     categories starts[j]:starts[j + 1] are those of column j, ascending. indices (n, d): OUT.
     """

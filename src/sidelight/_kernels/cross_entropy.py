@@ -1,4 +1,4 @@
-"""Rows from one Gaussian cluster to another, one by one, at the exact difference of energy.
+"""Move rows between Gaussian clusters, one by one, by the exact difference of the energy.
 
 A cluster k has count[k] rows, mean[k], inverse[k] = A^-1 and log_det[k] = log |A|, where A is the
 scatter about the mean plus strength times Psi. A row changes A by one square, so that log |A| and
@@ -12,13 +12,13 @@ from sidelight._kernels._jit import bare, inlined, jit, part
 
 @bare
 def energy(count, log_det, entropy, n, d, strength, log_psi, beta):
-    """N times what a cluster adds to E; 0 for an empty one."""
+    """N times the contribution of a cluster to E; 0 for an empty one."""
     if count <= 0.0:
         return 0.0
     rows = count + strength
     own = 0.5 * d * np.log(2.0 * np.pi * np.e) - np.log(count / n) + beta * entropy
     spread = 0.5 * rows * (log_det - d * np.log(rows))
-    # A constant of the empty cluster: with it, clusters that dissolve cost nothing.
+    # The constant of an empty cluster, so that a dissolved cluster costs nothing.
     return count * own + spread - 0.5 * strength * log_psi
 
 
@@ -107,7 +107,8 @@ def put(x, k, sign, state, u, y):
 def set_steps(k, state, entropy, constants, steps):
     """N times the difference of E if a row at the mean, without labels, joins or leaves cluster k.
 
-    These logarithms are the same for all rows, and took as long as the squares. steps (2, K): OUT.
+    These logarithms are the same for all rows; computing them for each row took as long as the
+    squares. steps (2, K): OUT.
     """
     count, _, _, log_det = state
     n, d, strength, log_psi, beta = constants

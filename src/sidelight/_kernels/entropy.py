@@ -1,12 +1,12 @@
 """Structural entropy of a partition: merging modules, moving nodes, and the sums behind both.
 
 A module X costs  f(V, c) = V log2 V - c (log2 max(V, floor) - log2 total),  where V is its volume
-and c its cut in both graphs; log_total is log2 total. The objective is the sum of f over the
+and c its cut in both graphs; log_total is log2 of total. The objective is the sum of f over the
 modules, divided by the total volume, plus a constant. A node is a row or, on a higher level, a
 whole module.
 
-The relation between groups of rows is never expanded: what two modules X and Y have in common there
-is the sum over g in X and h in Y of amount_X(g) tie(g, h) amount_Y(h), and is computed when it is
+The relation between groups of rows is never expanded. The common weight of two modules X and Y in
+it is the sum over g in X and h in Y of amount_X(g) tie(g, h) amount_Y(h). It is computed when it is
 needed, with the amounts of modules in a hash table.
 """
 
@@ -16,24 +16,23 @@ import numpy as np
 
 from sidelight._kernels._jit import bare, inlined, jit
 
-# Nodes and edges. CSR rows of both graphs (linked: an edge of the data); pull: what two nodes gain
-# by being together, whatever their module, empty or one number for each edge; volume and cut of
-# each node.
+# Nodes and edges. CSR rows of both graphs (linked: an edge of the data); pull: the gain of two
+# nodes if they are in one module, a number for each edge or empty; volume and cut of each node.
 Graph = namedtuple("Graph", ["indptr", "near", "weight", "linked", "pull", "volume", "cut"])
 
-# Groups of rows. CSR: what a node holds of each group (owner: its indptr); CSR over groups: what a
-# pair of rows of two groups weighs; own: what each node has in common with itself.
+# Groups of rows. CSR: the amount of each group in a node (owner: its indptr); CSR over groups: the
+# weight of a pair of rows of two groups; own: the common weight of each node with itself.
 Groups = namedtuple(
     "Groups", ["owner", "group", "amount", "tie_indptr", "tie_group", "tie", "own"]
 )  # fmt: skip
 
-# What modules hold of groups: a hash table, (module, group) -> amount.
+# Amounts of groups in modules: a hash table, (module, group) -> amount.
 Table = namedtuple("Table", ["keys", "held"])
 
 # log2 of the volume of the whole graph, and the smallest volume whose logarithm is taken.
 Scale = namedtuple("Scale", ["log_total", "floor"])
 
-# Where nodes may go. smallest: what a move has to gain. order: of the sweep. fence (or empty):
+# Where nodes may go. smallest: the least gain of a move. order: of the sweep. fence (or empty):
 # nodes with different values never share a module. home: the module that holds most of each group.
 Rules = namedtuple(
     "Rules",
@@ -47,12 +46,12 @@ Partition = namedtuple("Partition", ["labels", "modules", "size", "active", "tab
 # the modules around it; free: the empty modules, the next one last; fence: of the nodes inside.
 Scratch = namedtuple("Scratch", ["drawn", "touched", "free", "fence"])
 
-# What a test of a move reads of a module, side by side: it waits for memory once, not four times.
-# COMMON is what the module has in common with the node that is tried, and zero in between.
+# The data of a module that a test of a move reads, side by side, so that it waits for memory once
+# and not four times. COMMON is the common weight with the node that is tried, and zero in between.
 VOLUME, CUT, COST, COMMON = range(4)
 # Above this number of modules their sums do not fit into the cache.
 MANY = 1 << 15
-AHEAD = 32  # nodes for which it is read ahead
+AHEAD = 32  # nodes whose modules are prefetched
 
 
 @inlined
@@ -95,7 +94,7 @@ def slot_of(keys, module, group, n_groups):
 
 @inlined
 def put_amount(table, module, group, n_groups, change):
-    """Change what a module holds of a group; returns 1 if the key is new."""
+    """Change the amount of a group in a module; returns 1 if the key is new."""
     slot = slot_of(table.keys, module, group, n_groups)
     if table.keys[slot] == -1:
         table.keys[slot] = module * n_groups + group
@@ -107,7 +106,7 @@ def put_amount(table, module, group, n_groups, change):
 
 @bare
 def fill_table(groups, labels, table):
-    """What every module holds of every group. table: OUT. Returns the number of keys."""
+    """The amount of every group in every module. table: OUT. Returns the number of keys."""
     n_groups = len(groups.tie_indptr) - 1
     table.keys[:] = -1
     n_keys = 0
@@ -119,7 +118,7 @@ def fill_table(groups, labels, table):
 
 @inlined
 def shared_with_module(groups, v, module, table):
-    """What node v and a module have in common in the relation between groups."""
+    """The common weight of node v and a module in the relation between groups."""
     n_groups = len(groups.tie_indptr) - 1
     total = 0.0
     for e in range(groups.owner[v], groups.owner[v + 1]):
@@ -133,7 +132,7 @@ def shared_with_module(groups, v, module, table):
 
 @bare
 def shared_inside(groups):
-    """What each node has in common with itself, counted from both sides. groups.own: OUT."""
+    """The common weight of each node with itself, counted from both sides. groups.own: OUT."""
     owner, group = groups.owner, groups.group
     for v in range(len(owner) - 1):
         total = 0.0
@@ -148,9 +147,9 @@ def shared_inside(groups):
 
 @bare
 def add_shared_edges(indptr, near, groups, table, weight):
-    """Add to each edge what its ends have in common between groups. weight: IN/OUT.
+    """Add to each edge the common weight of its ends in the relation of groups. weight: IN/OUT.
 
-    The table holds what each node holds: every node a module of its own.
+    The table has the amounts of nodes: every node is a module of its own.
     """
     owner = groups.owner
     for v in range(len(indptr) - 1):
@@ -224,9 +223,9 @@ def sum_modules(graph, groups, labels, table, module_volume, module_cut, module_
 
 @inlined
 def read_ahead(nodes, graph, fence, partition):
-    """Bring the modules around some nodes into the cache: here all reads wait at the same time.
+    """Prefetch the modules around some nodes, so that all reads wait at the same time.
 
-    Returns 0, which the compiler does not know: it would leave the reading out.
+    Returns 0 in a way that the compiler cannot foresee; otherwise it would drop the reads.
     """
     lowest = 0.0
     for at in range(len(nodes)):
@@ -255,7 +254,7 @@ def list_modules(rules, partition, scratch):
 
 @inlined
 def gather_edges(v, graph, fence, partition, scratch):
-    """What node v has in common with the modules around it, by edges. Returns how many they are.
+    """The common weight of node v and the modules around it, by edges. Returns their number.
 
     The COMMON of modules, scratch.drawn, scratch.touched: OUT.
     """
@@ -265,8 +264,8 @@ def gather_edges(v, graph, fence, partition, scratch):
         if len(fence) and fence[graph.near[e]] != fence[v]:
             continue
         y = partition.labels[graph.near[e]]
-        # Counted, not decided: new or not is anybody's guess. A sum may come back to zero:
-        # touched may then list a module twice, harmless.
+        # Without a branch, which could not be predicted. If a sum returns to zero, touched may list
+        # a module twice, which does no harm.
         touched[n_touched] = y
         n_touched += modules[y, COMMON] == 0.0
         modules[y, COMMON] += graph.weight[e]
@@ -277,7 +276,7 @@ def gather_edges(v, graph, fence, partition, scratch):
 
 @inlined
 def forget_edges(n_touched, graph, partition, scratch):
-    """Make zero again what `gather_edges` has filled in."""
+    """Reset what `gather_edges` has filled in to zero."""
     for t in range(n_touched):
         partition.modules[scratch.touched[t], COMMON] = 0.0
         if len(graph.pull):
@@ -301,7 +300,7 @@ def without_node(v, graph, groups, scale, partition):
 
 @inlined
 def candidate(c, v, n_touched, n_candidates, n_free, groups, rules, partition, scratch):
-    """The module that is tried as number c for node v; -1 if it is none.
+    """Candidate number c among the modules for node v; -1 if it is not allowed.
 
     First those around it, then all or the homes of its groups, last an empty one.
     """
@@ -366,7 +365,7 @@ def best_module(v, left_cost, n_touched, n_free, graph, groups, scale, rules, pa
 
 @inlined
 def set_module(modules, x, volume, cut, module_cost):
-    """Note what a module has become. modules: OUT."""
+    """Store the new sums of a module. modules: OUT."""
     modules[x, VOLUME], modules[x, CUT], modules[x, COST] = volume, cut, module_cost
 
 
@@ -392,7 +391,7 @@ def move_node(v, best, n_free, n_keys, graph, groups, rules, partition, scratch)
         g, amount = groups.group[e], groups.amount[e]
         put_amount(table, x, g, n_groups, -amount)
         n_keys += put_amount(table, best, g, n_groups, amount)
-    if 2 * n_keys > len(table.keys):  # keys of amounts that went away: clear them out
+    if 2 * n_keys > len(table.keys):  # remove the keys of amounts that are gone
         n_keys = fill_table(groups, partition.labels, table)
     for e in range(graph.indptr[v], graph.indptr[v + 1]):
         if partition.labels[graph.near[e]] != best:
@@ -477,11 +476,11 @@ def reorder_rows(indptr, order, values, out_indptr, out):
 
 @bare
 def aggregate_edges(graph, labels, members, start, stop, filled, out, place):
-    """Edges between modules, rows not sorted, and what modules have of both graphs' edges.
+    """Edges between modules, rows not sorted, and volumes and cuts of modules.
 
-    members: the nodes, module by module, of which those from start to stop are taken; filled: the
-    edges made of those before. out (a Graph): OUT, as long as the edges, or one per module; the
-    cuts are those without what nodes of a module have in common between groups. place (-1):
+    members: the nodes, module by module, of which those from start to stop are used; filled: the
+    number of edges made from earlier ones. out (a Graph): OUT, one entry per edge, or one per
+    module; the cuts do not include the relation between groups inside a module. place (-1):
     scratch, one per module. Returns the number of edges so far.
     """
     current = labels[members[start - 1]] if start > 0 else -1
@@ -517,7 +516,7 @@ def aggregate_edges(graph, labels, members, start, stop, filled, out, place):
 
 @bare
 def aggregate_entries(groups, members, member_indptr, out, place):
-    """What modules hold of each group. Returns the number of entries.
+    """The amounts of each group in modules. Returns the number of entries.
 
     out.owner, out.group, out.amount: OUT, the last two as long as the entries. place (-1): scratch,
     one per group.

@@ -1,4 +1,4 @@
-"""Encoding trees: nodes from mergers, and which of them to keep in a tree of limited height.
+"""Encoding trees: nodes from mergers, and the choice of nodes for a tree of limited height.
 
 A tree is an array of parents in which every node comes before its parent: leaves 0 … n-1, the root
 last, with parent -1. ``volume`` and ``cut`` belong to the nodes; the cut of a leaf is that of the
@@ -16,10 +16,10 @@ import numpy as np
 from sidelight._kernels._jit import bare, inlined, jit, part
 from sidelight._kernels.merging import settle, sink
 
-# A tree from which nodes are taken. up: itself for nodes that stay, else a node above (`live` ends
-# at the one that stays). excess: what the cuts of a node's children exceed its own. The inner
+# A tree from which nodes are taken. up: the node itself if it stays, else a node above (`live` ends
+# at one that stays). excess: the sum of the cuts of a node's children minus its own. The inner
 # children of each node are a list: head, tail, before, after. tall: height of a node, at most the
-# limit; n_tallest: how many inner children make it so tall.
+# limit; n_tallest: the number of inner children of that height.
 Pruning = namedtuple(
     "Pruning", ["up", "excess", "head", "tail", "before", "after", "tall", "n_tallest"]
 )
@@ -45,7 +45,7 @@ def build_tree(into, gone, first, parent, volume, node):
 
 @part
 def live(node, up):
-    """The first node at or above this one that is not gone; shortens the way for the next time."""
+    """The first node at or above this one that was not removed; shortens the path for later."""
     top = node
     while up[top] != top:
         top = up[top]
@@ -81,7 +81,7 @@ def is_deep(x, limit, parent, pruning):
 
 @inlined
 def removal_gain(x, above, volume, pruning):
-    """What the removal of node x, whose parent is ``above``, gains; below zero if it costs."""
+    """The gain if node x, whose parent is ``above``, is removed; below zero if it costs."""
     return pruning.excess[x] * (np.log2(volume[x]) - np.log2(volume[above]))
 
 
@@ -119,9 +119,9 @@ def begin_pruning(tree, height, pruning, queue):
 def compress_tree(tree, height, pruning, queue):
     """Remove inner nodes on paths longer than ``height``, the one that costs least first.
 
-    pruning: OUT. Gains only fall where excess is positive, so a node is looked at again when it
-    comes up; the few others are kept up to date. queue: scratch, its heap as long as there are
-    inner nodes but for the root, its partners and names equal.
+    pruning: OUT. Gains only fall if excess is positive, so a node is checked again when it reaches
+    the top of the heap; the few others are kept up to date. queue: scratch, its heap as long as
+    there are inner nodes but for the root, its partners and names equal.
     """
     begin_pruning(tree, height, pruning, queue)
     while len(queue.heap):
@@ -146,7 +146,7 @@ def compress_tree(tree, height, pruning, queue):
 
 @part
 def correct_gains(x, above, tree, pruning, queue):
-    """The gains that rise when node x goes: of its children, and of the node above. queue: OUT."""
+    """Update gains that rise when node x is removed: of its children, and above. queue: OUT."""
     child = pruning.head[x]
     while child >= 0:
         if pruning.excess[child] < 0 and queue.sign[child] == 0:
@@ -161,7 +161,7 @@ def correct_gains(x, above, tree, pruning, queue):
 
 @part
 def hand_over(x, above, height, parent, pruning):
-    """Give the children of node x, which goes, to the node above, and correct heights."""
+    """Give the children of node x, which is removed, to the node above, and correct heights."""
     head, tail, before, after = pruning.head, pruning.tail, pruning.before, pruning.after
     tall, n_tallest = pruning.tall, pruning.n_tallest
     tallest = tall[above] - 1
@@ -253,7 +253,7 @@ def sum_below(tree, graph, sets):
 
 @bare
 def prune_tree(tree, top, price, may_be_whole, chosen, best, spread, held, open_):
-    """Which nodes make the cheapest set of modules inside each node that is the top of others.
+    """Find the cheapest set of modules inside each node that is the top of others.
 
     top[x] is the node in whose inside node x may be a module, -1 if nowhere. A module X inside R
     costs the code of its leaves, -sum cut_i log2(d_i / V_X), its own, -cut_X log2(V_X / V_R), its
@@ -264,7 +264,7 @@ def prune_tree(tree, top, price, may_be_whole, chosen, best, spread, held, open_
     """
     parent, volume, cut, n_leaves = tree.parent, tree.volume, tree.cut, tree.n_leaves
     n = len(parent)
-    best[:] = 0.0  # until a node's turn: the sum of what is best for its children
+    best[:] = 0.0  # before a node's turn: the sum of the best costs of its children
     spread[:] = 0.0  # sum of cut_i log2 d_i over the leaves
     held[:] = 0.0  # sum of cut_i
     for x in range(n):
@@ -281,7 +281,8 @@ def prune_tree(tree, top, price, may_be_whole, chosen, best, spread, held, open_
         if root >= 0 and volume[root] > 0:
             own -= (cut[x] + price * volume[x]) * (height - np.log2(volume[root]))
         if root < 0 and not is_leaf:  # not a candidate, but perhaps a top
-            # Strictly: a component that holds all volume costs the same without lonely rows.
+            # Strictly lower: a component that holds all volume costs the same without isolated
+            # rows.
             chosen[x] = may_be_whole and own < best[x]
             continue
         chosen[x] = is_leaf or own <= best[x]

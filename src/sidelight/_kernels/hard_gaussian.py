@@ -1,4 +1,4 @@
-"""Rows to the Gaussian under which they are likeliest, and the sums that go with it."""
+"""Assign rows to the Gaussian under which they are likeliest, with the sums of the clusters."""
 
 import numpy as np
 
@@ -165,7 +165,7 @@ def moments(X, weight, labels, centers, counts, sums, squares):
 
 @jit
 def add_moments(x, w, center, k, counts, sums, squares):
-    """One row more in cluster k. counts, sums, squares: OUT."""
+    """Add a row to cluster k. counts, sums, squares: OUT."""
     counts[k] += w
     for j in range(x.shape[0]):
         away = x[j] - center[j]

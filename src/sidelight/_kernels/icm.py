@@ -10,13 +10,13 @@ def icm_sweep(unary, partner, weight, span, order, tolerance, waiting, labels):
     """Move each waiting row, in the given order, to its cheapest cluster. waiting, labels: IN/OUT.
 
     Minimises  sum_i unary[i, labels[i]] + sum of the weights of the broken pairs, each pair once.
-    unary (m, K) is what a row costs in each cluster by itself. Row i has the pairs
-    span[i]:span[i + 1], which stand at both of their ends: a weight above 0 is a must-link, one
-    below 0 a cannot-link; a pair of a row and itself never changes anything. A row leaves its
-    cluster only if that saves more than tolerance, and then for the lowest of the cheapest
-    clusters; the others' labels are in force while it is decided, so no move raises the sum.
-    After a pass, rows wait whose partners moved after them: others would decide the same again.
-    Returns (the change of the sum, the number of moves).
+    unary (m, K) is the cost of a row in each cluster by itself. Row i has the pairs span[i]:span[i
+    + 1]; each pair is listed at both of its rows: a weight above 0 is a must-link, one below 0 a
+    cannot-link; a pair of a row and itself never changes anything. A row leaves its cluster only if
+    that saves more than tolerance; ties go to the lowest cluster. The labels of the other rows stay
+    fixed during a move, so no move raises the sum. After a pass, only rows whose partners moved
+    after them are waiting: the others would decide the same again. Returns (the change of the sum,
+    the number of moves).
     """
     n_clusters = unary.shape[1]
     cost = np.empty(n_clusters)
@@ -28,8 +28,8 @@ def icm_sweep(unary, partner, weight, span, order, tolerance, waiting, labels):
         waiting[i] = False
         for k in range(n_clusters):
             cost[k] = unary[i, k]
-        # A must-link is broken everywhere but where its other end is, a cannot-link only there:
-        # but for what is the same in all clusters, both are minus the weight there.
+        # A must-link is broken in all clusters but that of its other row, a cannot-link only there.
+        # Up to a constant over clusters, both are minus the weight in that cluster.
         for t in range(span[i], span[i + 1]):
             if partner[t] != i:
                 cost[labels[partner[t]]] -= weight[t]
@@ -51,7 +51,7 @@ def icm_sweep(unary, partner, weight, span, order, tolerance, waiting, labels):
 def icm_groups(
     unary, group, apart_span, apart, order, must_weight, cannot_weight, tolerance, table, labels
 ):
-    """``icm_sweep`` for all pairs that follow from groups, which are never written out.
+    """``icm_sweep`` for all pairs that follow from groups, without listing the pairs.
 
     Every two rows of one group are a must-link, and every row of group g with every row of the
     groups apart[apart_span[g]:apart_span[g + 1]] a cannot-link; a group apart from itself is both.
@@ -130,10 +130,10 @@ def icm_metric(unary, partner, pair, weight, span, apart, box, order, tolerance,
 def icm_sized(
     unary, size, partner, weight, span, order, lowest, highest, tolerance, counts, labels
 ):
-    """``icm_sweep`` over units of several rows each, all of them, that keeps sizes of clusters.
+    """``icm_sweep`` over all units, of several rows each, that keeps the sizes of clusters.
 
     size (m) is the number of rows of a unit, counts (K) that of all rows in a cluster: OUT. A unit
-    moves only if both clusters stay within lowest and highest, which the clusters are before.
+    moves only if both clusters stay within lowest and highest; they have to be so at the start.
     """
     n_clusters = unary.shape[1]
     cost = np.empty(n_clusters)

@@ -1,4 +1,4 @@
-"""Memberships of groups that should not share a component, each given those of the others."""
+"""Memberships of groups that should not share a component, by mean field."""
 
 import numpy as np
 
@@ -9,8 +9,8 @@ from sidelight._kernels._jit import jit
 def mean_field(scores, span, near, price, phi):
     """One pass of coordinate ascent over all groups; returns the bound after it.
 
-    scores (G, K); neighbours near[span[g]:span[g + 1]] of a group pay ``price`` for a component in
-    common. phi (G, K): IN/OUT. The bound is sum phi (score - log phi) less the expected price, a
+    scores (G, K); neighbours near[span[g]:span[g + 1]] of a group pay ``price`` for a shared
+    component. phi (G, K): IN/OUT. The bound is sum phi (score - log phi) less the expected price, a
     lower bound of the log of the sum over all placements, and no pass lowers it.
     """
     n_groups, n_clusters = scores.shape

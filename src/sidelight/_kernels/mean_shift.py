@@ -11,13 +11,13 @@ FAR = 6.9  # above this, exp(-x) is below a thousandth and taken as zero
 def block_pairs(
     distances, one, other, radius, power, starts, columns, around, listed, near, blocked
 ):
-    """Multiply blocked[i, j], IN/OUT, by what the cannot-links leave of it, where it is looked at.
+    """Multiply the needed entries of blocked, IN/OUT, by the factors of the cannot-links.
 
-    Pair p of modes leaves (1 - u_i v_j)^power[p], where u and v fall with the squared distance to
-    its two modes over radius[p]²; and the same with the two exchanged. one[p] and other[p] are
-    rows of distances, squared, to all modes; listed[around[e]:around[e + 1]] are the modes that row
-    e may reach with the largest radius. Looked at are columns[starts[i]:starts[i + 1]] of i; other
-    entries may change too. near (2, m): scratch, of zeros.
+    Pair p of modes gives the factor (1 - u_i v_j)^power[p] for entry (i, j), where u and v fall
+    with the squared distance to its two modes over radius[p]²; and the same with the two exchanged.
+    one[p] and other[p] are rows of distances, squared, to all modes; listed[around[e]:around[e +
+    1]] are the modes that row e may reach with the largest radius. The needed entries of row i are
+    columns[starts[i]:starts[i + 1]]; other entries may change too. near (2, m): scratch, of zeros.
     """
     ends = [0, 0]
     for p in range(len(one)):
@@ -33,7 +33,8 @@ def block_pairs(
                 i = listed[s]
                 if near[side, i] == 0.0:
                     continue
-                # The shorter of two lists: what the other mode reaches, or what i looks at.
+                # The shorter of two lists: the modes that the other mode reaches, or the entries
+                # needed for i.
                 if last - first < starts[i + 1] - starts[i]:
                     for e in range(first, last):
                         j = listed[e]

@@ -1,11 +1,11 @@
 """Greedy merging of modules, best pair first, for the structural entropy of a partition.
 
-Every module knows its best partner, and a heap over the modules knows the best of all. A merge
-builds one row from two and changes its ends in the rows of the neighbours: every entry knows its
-twin, the same edge in the row of the other module. Where the best partner of a module got worse,
-what it was worth stays as a bound, and the module looks again only when that comes to the top of
-the heap. Rows lie in one pool; they only ever shrink in total, so that a pool with some room to
-spare is compacted now and then and never grows.
+Each module stores its best partner, and a heap over the modules gives the best pair of all. A merge
+builds one row from two and renames the module in the rows of its neighbours: every entry stores the
+position of its twin, the same edge in the row of the other module. If the best pair of a module got
+worse, its old gain stays as an upper bound, and the module searches again only when it reaches the
+top of the heap. All rows are in one pool. Their total length only shrinks, so a pool with some
+spare room is compacted now and then and never grows.
 """
 
 from collections import namedtuple
@@ -16,19 +16,19 @@ from sidelight._kernels._jit import bare, inlined, part
 from sidelight._kernels.entropy import cost, slot_of
 
 NOBODY = -1  # no partner gains enough
-UNKNOWN = -2  # some partner that gains at most what is noted
+UNKNOWN = -2  # the gain is only an upper bound; search again
 
-# The rows of all modules: the entries of module x stand from start[x] on. relation, if it is not
-# empty, is added to the gains, or says which pairs merge first. place (-1): scratch by module.
+# The rows of all modules: the entries of module x stand from start[x] on. relation, if not empty,
+# is added to the gains, or decides which pairs merge first. place (-1): scratch by module.
 Pool = namedtuple(
     "Pool", ["start", "length", "near", "weight", "linked", "relation", "twin", "place"]
 )
 
-# Of each module; costs are cuts that count for single nodes where the modules are stretched.
+# Of each module. If a tree is stretched, ``costs`` has the cuts that count for single nodes.
 Sums = namedtuple("Sums", ["volume", "cut", "costs"])
 
-# What modules hold of groups of rows, in chains: the first entry of each, the one after each entry;
-# the ties between groups; and a hash table, (module, group) -> entry.
+# Amounts of groups of rows in modules, as linked lists: the first entry of each module and the next
+# entry of each; the ties between groups; and a hash table, (module, group) -> entry.
 Chains = namedtuple(
     "Chains",
     [
@@ -37,16 +37,17 @@ Chains = namedtuple(
     ],
 )  # fmt: skip
 
-# A heap of modules, where each stands in it, and what its best pair is worth. name: its lowest row.
+# A heap of modules, the position of each in it, and the gain of its best pair. name: its lowest
+# row.
 Queue = namedtuple("Queue", ["heap", "where", "sign", "gain", "partner", "name"])
 
 # scale: as in ``entropy``. must_first: pairs with more must-links than cannot-links merge before
 # others. stretching: 0 for modules; 1 for nodes of a tree (Eq. 3.12), 2 by their gain for the size.
-# n_wanted modules remain. lowest: what a merger has to gain.
+# n_wanted modules remain. lowest: the least gain of a merger.
 Rules = namedtuple("Rules", ["scale", "must_first", "stretching", "n_wanted", "lowest"])
 
-# parent: the module into which each went, itself if it remains; gone and cut_then: the modules that
-# went, in their order, and the cut of the module that came out.
+# parent: the module into which each was merged, itself if it remains; gone and cut_then: the merged
+# modules in order, and the cut of the resulting module.
 Mergers = namedtuple("Mergers", ["parent", "gone", "cut_then"])
 
 
@@ -58,16 +59,16 @@ def pair_gain(x, y, weight, sums, rules):
     if rules.stretching:
         depth = rules.scale.log_total - np.log2(max(both_volume, rules.scale.floor))
         gain = (costs[x] + costs[y] - both_cut) * depth
-        # A sum of many weak edges must not make a large module swallow all others, one by one.
+        # Otherwise sums of many weak edges let a large module absorb all others, one by one.
         return gain if rules.stretching == 1 else gain / np.sqrt(volume[x] * volume[y])
     return costs[x] + costs[y] - cost(both_volume, both_cut, rules.scale)
 
 
 @inlined
 def comes_before(x, y, queue):
-    """Whether the best pair of module x goes before that of y: by sign, gain, lowest names.
+    """Whether the best pair of module x comes before that of y: by sign, gain, lowest names.
 
-    Of equals the one that has to look again is first, since it may find the lower name.
+    Among equals, a module that has to search again comes first, since it may find a lower name.
     """
     sign, gain, partner, name = queue.sign, queue.gain, queue.partner, queue.name
     if sign[x] != sign[y]:
@@ -83,7 +84,7 @@ def comes_before(x, y, queue):
 
 @part
 def sink(place, queue):
-    """Move the module at this place of the heap down, below all that come before it."""
+    """Move the module at this position of the heap down, below all that come before it."""
     heap, where = queue.heap, queue.where
     x = heap[place]
     while True:
@@ -103,7 +104,7 @@ def sink(place, queue):
 
 @part
 def settle(place, queue):
-    """Put the module at this place of the heap where it belongs, up or down."""
+    """Move the module at this position of the heap up or down to where it belongs."""
     heap, where = queue.heap, queue.where
     x = heap[place]
     while place > 0:
@@ -120,9 +121,9 @@ def settle(place, queue):
 
 @inlined
 def worth_of(x, y, e, pool, sums, rules):
-    """What the pair of x and y, which edge e joins, is worth: a sign that goes first, and a gain.
+    """Rank the pair of x and y, joined by edge e: a sign that is compared first, and a gain.
 
-    The sign is what the statements about the two say where these go before gains, otherwise 0.
+    The sign comes from the statements if they are to be merged first, and is 0 otherwise.
     """
     gain = pair_gain(x, y, pool.weight[e], sums, rules)
     relation = pool.relation
@@ -133,7 +134,7 @@ def worth_of(x, y, e, pool, sums, rules):
 
 @inlined
 def offer(x, y, new_sign, new_gain, lowest, queue):
-    """Make y the partner of x if that is better than what x has. Returns whether it is."""
+    """Make y the partner of x if that is better than the present one. Returns whether it is."""
     sign, gain, partner, name = queue.sign, queue.gain, queue.partner, queue.name
     better = new_sign > sign[x] or (new_sign == sign[x] and new_gain > gain[x])
     if new_sign == sign[x] and new_gain == gain[x] and partner[x] >= 0:
@@ -146,7 +147,7 @@ def offer(x, y, new_sign, new_gain, lowest, queue):
 
 @part
 def find_best(x, pool, sums, rules, queue):
-    """Look for the best linked partner of module x that gains enough. queue: OUT."""
+    """Search for the best linked partner of module x that gains enough. queue: OUT."""
     queue.sign[x], queue.gain[x], queue.partner[x] = -2, -np.inf, NOBODY
     for e in range(pool.start[x], pool.start[x] + pool.length[x]):
         if pool.linked[e]:
@@ -157,7 +158,7 @@ def find_best(x, pool, sums, rules, queue):
 
 @part
 def shared_by_modules(x, y, chains):
-    """What two modules have in common in the relation between groups."""
+    """The common weight of two modules in the relation between groups."""
     if chains.n_entries[y] < chains.n_entries[x]:
         x, y = y, x
     amount, n_groups = chains.amount, len(chains.tie_indptr) - 1
@@ -200,7 +201,7 @@ def unite_entries(x, y, chains):
 
 @part
 def rebuild_keys(chains):
-    """Forget the keys of modules that are gone. Returns the number of keys."""
+    """Remove the keys of merged modules. Returns the number of keys."""
     keys, n_groups = chains.keys, len(chains.tie_indptr) - 1
     keys[:] = -1
     n_keys = 0
@@ -218,13 +219,13 @@ def rebuild_keys(chains):
 @part
 def find_twins(pool):
     """For each entry the same edge in the row of its other end; rows are sorted. pool.twin: OUT."""
-    at = pool.place  # of the next entry in each row
+    at = pool.place  # position of the next entry in each row
     for x in range(len(pool.start)):
         at[x] = pool.start[x]
     for x in range(len(pool.start)):
         for e in range(pool.start[x], pool.start[x] + pool.length[x]):
             y = pool.near[e]
-            pool.twin[e] = at[y]  # rows that come one after the other stand so in every other row
+            pool.twin[e] = at[y]  # rows come in order, and so in every other row
             at[y] += 1
 
 
@@ -245,7 +246,7 @@ def compact(pool, end):
     start, length = pool.start, pool.length
     at = new_end = 0
     while at < end:
-        x = pool.near[pool.twin[at]]  # whose row begins here, if any row does
+        x = pool.near[pool.twin[at]]  # the module whose row begins here, if any
         if start[x] != at or length[x] == 0:
             at += 1
             continue
@@ -260,11 +261,11 @@ def compact(pool, end):
 
 @part
 def unite_rows(x, y, pool, end):
-    """Build the row of x and y together at the end of the pool, and call x y in all other rows.
+    """Build the joint row of x and y at the end of the pool, and rename x to y in all other rows.
 
-    Entries that both had become one. pool.place: OUT, -2 for what both had, and for what y alone
-    had its place. Returns the weight between x and y, the end of the entries of y, and the end of
-    all.
+    Entries that both had are added. pool.place: OUT, -2 for entries of both, and the position for
+    entries of y alone. Returns the weight between x and y, the end of the entries of y, and the end
+    of all.
     """
     start, length, near, weight = pool.start, pool.length, pool.near, pool.weight
     linked, relation, place = pool.linked, pool.relation, pool.place
@@ -301,7 +302,7 @@ def unite_rows(x, y, pool, end):
 
 @part
 def share_rows(x, y, first, end_of_y, end, pool, chains):
-    """Add what only one of x and y had an edge for, and bring the twins of the new row up to date.
+    """Add the parts for which only one of x and y had an edge, and update the twins of the new row.
 
     pool.place: IN as `unite_rows` leaves it, OUT -1.
     """
@@ -323,7 +324,8 @@ def share_rows(x, y, first, end_of_y, end, pool, chains):
 
 @part
 def offer_row(x, y, pool, sums, rules, queue):
-    """After x went into y: y finds its best partner, and its neighbours judge their pair anew.
+    """After x was merged into y: find the best partner of y, and update the pairs of its
+    neighbours.
 
     Returns the number of steps in the heap.
     """
@@ -381,9 +383,9 @@ def join_sums(x, y, between, sums, rules, queue):
 def merge_modules(pool, sums, chains, rules, queue, mergers, budget, progress):
     """Merge linked modules, best pair first, until no pair is left or n_wanted modules remain.
 
-    The pool has sorted rows. mergers: OUT. All other arrays are used up. progress: IN/OUT, the end
-    of the pool's rows, the number of modules, of keys, and of steps in the heap (-1 before the
-    first call). Returns whether there is more to do, for another call: after about ``budget``
+    The pool has sorted rows. mergers: OUT. All other arrays are overwritten. progress: IN/OUT, the
+    end of the pool's rows, the number of modules, of keys, and of steps in the heap (-1 before the
+    first call). Returns whether another call is needed: each call stops after about ``budget``
     entries of rows, so that the caller can be interrupted.
     """
     start, length = pool.start, pool.length

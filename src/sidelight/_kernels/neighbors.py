@@ -98,17 +98,17 @@ def sort_candidates(candidates, distances):
             candidates[i, p], distances[i, p] = j, d
 
 
-# Inverted lists: rows less the centre of their list, so that products in single precision lose
-# little. A list is filled up to a multiple of 16 with places that are infinitely far away, so that
-# loops over it are vectors throughout.
+# Inverted lists: rows minus the centre of their list, so that products in single precision lose
+# little. A list is padded to a multiple of 16 with places that are infinitely far away, so that
+# loops over it need no remainder.
 
 
 @jit
 def columns_of_lists(X, members, first, centres, columns, squares):
     """The rows of each list, column after column, and their squared lengths: for `products_of_two`.
 
-    List b is members[first[b]:first[b + 1]], -1 where it is filled up. columns: OUT, list b from
-    d * first[b] on; squares: OUT.
+    List b is members[first[b]:first[b + 1]], -1 for padding. columns: OUT, list b from d * first[b]
+    on; squares: OUT.
     """
     d = X.shape[1]
     for b in range(len(first) - 1):
@@ -169,12 +169,13 @@ def choose_lists(distance, share, some, picked, probes):
     """The lists with the smallest distances, the very nearest first. probes: OUT.
 
     Returns the distance of the last one, as a share of the mean distance of the first lists, which
-    are those nearest to the home. Its guess (from a row nearby) saves time: only lists up to 1.1
-    times as far are looked at, and more if these are too few. some, picked: scratch, for each list.
+    are those nearest to the home. A guess of it (from a nearby row) saves time: only lists up to
+    1.1 times as far are examined, and more if these are too few. some, picked: scratch, for each
+    list.
     """
     n_probes, n_some = len(probes), 0
     mean, n_first = np.float32(0.0), 0
-    for b in range(0, min(2 * n_probes, len(distance)), 4):  # a few of them will do
+    for b in range(0, min(2 * n_probes, len(distance)), 4):  # a few of them are enough
         mean += distance[b]
         n_first += 1
     mean /= np.float32(n_first)
@@ -187,7 +188,7 @@ def choose_lists(distance, share, some, picked, probes):
             n_some += distance[b] <= guess
     limit = smallest(picked, n_some, n_probes - 1)
     n_chosen = 0
-    for exact in (False, True):  # those at the limit fill what is left
+    for exact in (False, True):  # lists at exactly the limit fill the remaining places
         for t in range(n_some):
             b = some[t]
             if (distance[b] == limit if exact else distance[b] < limit) and n_chosen < n_probes:
@@ -229,7 +230,7 @@ def less_centre(x, centre, out):
 def shrink(distance, place, n, k, picked):
     """Keep the k nearest of the first n candidates, or all of fewer. distance, place: IN/OUT.
 
-    Returns the distance that a candidate has to be below from now on. picked: scratch.
+    Returns the new upper limit on the distance of a candidate. picked: scratch.
     """
     if n < k:
         return np.float32(np.inf)
@@ -251,10 +252,10 @@ def shrink(distance, place, n, k, picked):
 
 @inlined
 def keep_nearest(products, square, first, k, n, limit, distance, place, picked):
-    """Add to a row's candidates what a list has below the limit; square: of the row itself.
+    """Add the rows of a list below the limit to a row's candidates; square: of the row itself.
 
-    When there is no room for 16 more, only the k nearest stay: that is rare, and adding one takes
-    no decision. Returns the number of candidates and the limit. distance, place: IN/OUT.
+    When there is no room for 16 more, only the k nearest stay. That is rare, and adding a candidate
+    needs no branch. Returns the number of candidates and the limit. distance, place: IN/OUT.
     """
     any_near = False
     for m in range(len(products)):  # mostly none
@@ -296,7 +297,7 @@ def scan_list(
 ):  # fmt: skip
     """Compare the rows i and j (or one row, twice) with list b: candidates are IN/OUT.
 
-    Two at a time: what is read of the list serves both.
+    Two at a time, so that the list is read once for both.
     """
     d, start, stop = X.shape[1], first[b], first[b + 1]
     size = stop - start
@@ -324,13 +325,13 @@ def scan_lists(
     """For each row the nearest rows in some lists, as places in the order of the lists.
 
     The lists are the ``probes.shape[1]`` with the nearest centres, of those around the home of the
-    row; rows of a home stand together. All rows that look into a list do so one after the other,
-    while it is in the cache; each into its own first, so that few rows come near enough later on.
-    nearest: OUT, the nearest first, -1 where missing. The others are scratch: probes for the lists
-    of each row; n_found (zeros), limit (infinity), distance and place for its candidates, with room
-    for 16 more than are wanted; shifted and products for two rows (and the longest list, or the
-    lists around one); centre_columns, some and picked for those (or for candidates); count (zeros)
-    for each list and one more; turn for each probe.
+    row; rows of a home stand together. All rows that search a list do so one after the other, while
+    it is in the cache. Each row searches its own list first, so that few candidates are near enough
+    later on. nearest: OUT, the nearest first, -1 where missing. The others are scratch: probes for
+    the lists of each row; n_found (zeros), limit (infinity), distance and place for its candidates,
+    with room for 16 more than are wanted; shifted and products for two rows (and the longest list,
+    or the lists around one); centre_columns, some and picked for those (or for candidates); count
+    (zeros) for each list and one more; turn for each probe.
     """
     (n, n_probes), k, n_lists = probes.shape, nearest.shape[1], len(first) - 1
     reach, before, share = around.shape[1], np.int64(-1), np.float32(0.0)
@@ -362,7 +363,7 @@ def scan_lists(
         i = j + 1
     t = 0
     for b in range(n_lists):
-        while t < count[b]:  # where the turns of this list end
+        while t < count[b]:  # where the rows that search this list end
             scan_list(turn[t], turn[min(t + 1, count[b] - 1)], b, X, centres, columns, squares,
                       first, k, n_found, limit, distance, place, shifted, products,
                       picked)  # fmt: skip
@@ -377,7 +378,7 @@ def scan_lists(
 def spread_to_equal_rows(
     indptr, indices, distances, group, member_indptr, members, k, out_indices, out_distances
 ):
-    """From neighbours of distinct rows to neighbours of all rows: the equal ones come first.
+    """Expand neighbours of distinct rows to neighbours of all rows; equal rows come first.
 
     Distinct row g stands for members[member_indptr[g]:member_indptr[g + 1]], ascending, and has the
     neighbours indptr[g]:indptr[g + 1]. out_indices, out_distances: OUT, of shape (n, k), -1 where

@@ -1,4 +1,4 @@
-"""What spreads from a few rows along the edges of a graph, and products of thin sparse matrices."""
+"""Spread values from a few rows along the edges of a graph; products of thin sparse matrices."""
 
 from sidelight._kernels._jit import jit
 
@@ -8,16 +8,15 @@ def spread(
     indptr, indices, data, source_span, source_row, source_value, first, last, alpha, tolerance,
     span, row, value, held, left, waiting, queue, seen,
 ):  # fmt: skip
-    """Columns first … last - 1 of (I - alpha S)^-1 P, but for entries of little weight.
+    """Columns first … last - 1 of (I - alpha S)^-1 P, without entries of little weight.
 
     S (indptr, indices, data) is symmetric, zero or more, and alpha times its largest eigenvalue is
     below 1; P has the columns source_row and source_value[source_span[c]:source_span[c + 1]], above
-    zero. What a row has left over is handed on to its neighbours until no row has more than
-    tolerance times the largest source of the column: the column is then short by
-    (I - alpha S)^-1 times what is left.
-    span, row, value: OUT, the columns one after the other; column c is row[span[c - first]:...].
-    held, left (zeros), waiting (False), queue, seen: scratch of one entry for each row.
-    Returns the first column that is not done for want of room: each needs n entries.
+    zero. The remainder of a row is passed on to its neighbours until no row has more than tolerance
+    times the largest source of the column. The column is then too small by (I - alpha S)^-1 times
+    the remainders. span, row, value: OUT, the columns one after the other; column c is row[span[c -
+    first]:...]. held, left (zeros), waiting (False), queue, seen: scratch of one entry for each
+    row. Returns the first column for which there was no room: each needs up to n entries.
     """
     n = len(held)
     span[0] = 0
@@ -50,7 +49,7 @@ def spread(
             for t in range(indptr[u], indptr[u + 1]):
                 v = indices[t]
                 more = moved * data[t]
-                if more == 0.0:  # an underflow, which would list the row again and again
+                if more == 0.0:  # an underflow would list the row again and again
                     continue
                 if left[v] == 0.0 and held[v] == 0.0:
                     seen[n_seen] = v

@@ -1,4 +1,4 @@
-"""Exact one-row moves: what J becomes with the centres and profiles re-estimated after the move."""
+"""Exact moves of single rows: the change of J with centres and profiles re-estimated."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ def impurity_change(number, total, k, row_number, row_total, sign):
             before -= number[k, c] * number[k, c] / total[k, c]
         after = number[k, c] + sign * row_number[c]
         rest = total[k, c] + sign * row_total[c]
-        # A total that only rounding keeps from zero would blow the quotient up.
+        # A total that is zero but for rounding would make the quotient huge.
         after = after - after * after / rest if rest > 1e-12 * row_total[c] else 0.0
         change += after - before
     return change
@@ -29,7 +29,7 @@ def move_costs(
     number, total, row_number, row_total, has_statements,
     labels, lengths_k, counts, dots, change,
 ):  # fmt: skip
-    """What moving linked row i from its cluster to each other one adds to J. change (K): OUT.
+    """The change of J if linked row i moves from its cluster to each other one. change (K): OUT.
 
     dots[k] is the product of the row with the sum of cluster k, lengths_k[k] that sum's squared
     length. A cluster of weight n that the row joins gains n w / (n + w) |x - mean|², the one that
@@ -49,7 +49,7 @@ def move_costs(
             step = side_weight * impurity_change(number, total, k, row_number, row_total, sign)
             change[k] += -step if k == own else step
     for t in range(partner_span[i], partner_span[i + 1]):
-        if partner[t] != i:  # a row that must differ from itself does so nowhere
+        if partner[t] != i:  # a cannot-link of a row with itself is broken everywhere
             change[labels[partner[t]]] += side_weight * partner_weight[t]
     released = change[own]
     for k in range(n_clusters):
@@ -59,7 +59,7 @@ def move_costs(
 
 @jit
 def gather_statements(first, last, entry, entry_weight, vocabulary, w, row_number, row_total):
-    """What a row adds to sum W s and sum W, column by column. row_number, row_total: OUT.
+    """The contribution of a row to sum W s and sum W, by column. row_number, row_total: OUT.
 
     Entry c is "is column c", which observes all columns of its vocabulary; C + c is "is not c".
     """
@@ -84,13 +84,13 @@ def relocate(
     partner, partner_weight, partner_span, side_weight, tolerance,
     labels, sums_t, lengths_k, counts, number, total,
 ):  # fmt: skip
-    """One sweep over the linked rows, in order: each goes where J is lowest.
+    """One sweep over the linked rows, in order: each moves to the cluster with the lowest J.
 
     A row stays unless J falls by more than tolerance; ties go to the lowest cluster. The linked
     rows are CSR arrays with their squared lengths; row i has the statements first[i]:last[i] and
     the cannot-links partner_span[i]:partner_span[i + 1]; partners beyond the rows stay where they
     are. labels, sums_t (d, K), lengths_k (squared lengths of the sums), counts, number (K, C),
-    total (K, C): OUT. Returns (the fall of J, moves).
+    total (K, C): OUT. Returns (the decrease of J, moves).
     """
     n_clusters = counts.shape[0]
     dots = np.empty(n_clusters)

@@ -1,4 +1,4 @@
-"""Markov aggregation where must-links are not propagated: a unit takes its partners along.
+"""Markov aggregation without propagation of must-links: a unit moves with its direct partners.
 
 A star is a unit with the units that it is tied to by a statement, and no others: if a is tied to b
 and b to c, the star of a holds b and not c. Stars overlap, so ties can break again. Everything else
@@ -28,14 +28,14 @@ from sidelight._kernels.aggregate import (
 # as aggregate.Units.
 Stars = namedtuple("Stars", ["unit", "span", "rows"])
 
-# The chain, one of the two: the other is None, and numba leaves out what is done with None.
+# The chain, in one of two forms: the other is None, and numba drops the code for it.
 Dense = namedtuple("Dense", ["J", "Jt", "logs"])
 Sparse = namedtuple("Sparse", ["J", "Jt"])
 
 
 @part
 def rename(u, own, best, said, state):
-    """Give unit u another cluster in all but the joints. state: OUT."""
+    """Move unit u to another cluster in everything but the joints. state: OUT."""
     state.labels[u] = best
     state.counts[own] -= 1
     state.counts[best] += 1
@@ -76,7 +76,7 @@ def set_flows(u, units, rules, state, work):
 
 @part
 def is_last(s, own, stars, rules, state):
-    """Whether a star that is together holds all units of its cluster, which is to stay."""
+    """Whether a star in one cluster is all of that cluster, which must not become empty."""
     return rules.keep_all and state.counts[own] == stars.span[s + 1] - stars.span[s]
 
 

@@ -1,4 +1,4 @@
-"""Rows in pairs, re-placed pair by pair: the assignment steps of CVQE and LCVQE."""
+"""Assign the rows of pairs again, pair by pair: the assignment steps of CVQE and LCVQE."""
 
 import numpy as np
 
