@@ -116,7 +116,7 @@ def ask(
     question = next(iter(bench.ask(project, person)), None)
     if question is None:
         return page("message.html", title="Nothing left to ask", text=(
-            "Every question that this table offers has been answered."
+            "All questions about this table have been answered."
         ))  # fmt: skip
     rows = bench.rows(project).shown(question["rows"])
     return page(
