@@ -15,7 +15,7 @@ export type Statement = Schema["StatementShape"];
 export type Step = Schema["Step"];
 export type Cell = string | number | boolean | null;
 
-/** The server refuses, and says why. */
+/** The server refuses, with a reason. */
 export class Refusal extends Error {
   constructor(
     readonly status: number,
@@ -67,7 +67,7 @@ async function sentenceOf(response: Response): Promise<string> {
   }
 }
 
-/** What the server complains about, as a sentence. */
+/** An error of the server, as a sentence. */
 export function inWords(detail: unknown): string {
   if (Array.isArray(detail)) {
     return detail.map((one) => `${one.loc?.slice(1).join(" ") ?? ""}: ${one.msg}`).join("; ");

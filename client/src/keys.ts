@@ -39,7 +39,7 @@ export const WORDS: Record<string, string> = {
 const PLACE = "sidelight.keys";
 const OFF = "sidelight.keys.off";
 
-/** The key map of somebody who changed some keys; a key that is taken twice goes back. */
+/** The key map after changes; a key that is used twice is reset. */
 export function merged(own: KeyMap): KeyMap {
   const found: KeyMap = { ...DEFAULTS };
   for (const [action, key] of Object.entries(own)) {
@@ -97,14 +97,14 @@ export function actionOf(event: Pressed, actions: string[], map: KeyMap = keys.v
 
 const TYPING = /^(input|textarea|select)$/i;
 
-/** Whether somebody is writing, so that letters are letters. */
+/** Whether the focus is in a text field, where letters are not keys. */
 export function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   const box = target instanceof HTMLInputElement && /^(checkbox|radio|button)$/.test(target.type);
   return target.isContentEditable || (TYPING.test(target.tagName) && !box);
 }
 
-/** Call a function for actions of a screen; returns what ends it. */
+/** Call a function for actions of a screen; returns a function that stops it. */
 export function listen(actions: string[], act: (action: string, event: KeyboardEvent) => void): () => void {
   const heard = (event: KeyboardEvent) => {
     if (event.repeat || event.defaultPrevented || keysOff.value || isTyping(event.target)) return;

@@ -53,7 +53,7 @@ export class MapData {
     return now && then ? movedRows(then, now) : null;
   });
 
-  /** Pairs that people spoke of, between points that are drawn; only those of the selection, if there is one. */
+  /** Pairs with statements, between points that are drawn; only those of the selection, if there is one. */
   readonly lines = computed((): PairLine[] => {
     const points = this.points.value;
     if (!points || !this.showsPairs.value) return [];
@@ -126,7 +126,7 @@ export class MapData {
     return found;
   }
 
-  /** Rows of a view, when what is drawn is a sample. */
+  /** The rows of a view, if only a sample is drawn. */
   async zoomTo(box: Box | null): Promise<void> {
     if (!this.whole?.rows) return;
     if (box === null) {
@@ -152,7 +152,7 @@ export class MapData {
     await this.look(withStep(this.wanted, step, how));
   }
 
-  /** Select by steps; they and the rows that they come to change together. */
+  /** Select by steps; the steps and the selected rows change together. */
   async look(steps: Step[]): Promise<void> {
     const before = this.wanted;
     this.wanted = steps;
@@ -170,7 +170,7 @@ export class MapData {
     }
   }
 
-  /** Say something of the selection: one event, one undo. */
+  /** Make a statement about the selection: one event, one undo. */
   async say(kind: Schema["Saying"]["kind"], name: string | null, words: string): Promise<void> {
     const body = { kind, steps: this.steps.value, class: name, key: unique() };
     const { events } = await post<Schema["Appended"]>(this.at("say"), body);
@@ -204,7 +204,7 @@ export class MapData {
     await post(this.at("jobs"), { kind: "layout", method });
   }
 
-  /** Whether a run came that is newer than the one shown. */
+  /** Whether there is a newer run than the one shown. */
   get isBehind(): boolean {
     return lastRun.value !== null && !this.runs.value.some((one) => one.id === lastRun.value);
   }

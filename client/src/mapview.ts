@@ -180,14 +180,14 @@ export class MapView {
     this.paintSoon();
   }
 
-  /** What is seen of the plane. */
+  /** The visible part of the plane. */
   get view(): Box {
     const { x, y, half } = this.camera;
     const wide = half * this.aspect;
     return { left: x - wide, right: x + wide, bottom: y - half, top: y + half };
   }
 
-  /** Half of what is seen upwards when all points are seen. */
+  /** Half of the visible height when all points are visible. */
   private get all(): number {
     return 1.08 / Math.min(1, this.aspect);
   }
@@ -346,7 +346,7 @@ export class MapView {
     this.over.replaceChildren(...made);
   }
 
-  // What hands do
+  // Mouse and touch
 
   private hear(): void {
     const { canvas } = this;
@@ -423,7 +423,7 @@ export class MapView {
   }
 }
 
-/** Pixels across a point: many points are small, and grow when one looks closer. */
+/** Pixels across a point: small if there are many, and larger when zoomed in. */
 export function pointSize(n: number, half: number): number {
   const base = Math.max(1.5, Math.min(9, 60 / Math.pow(Math.max(n, 1), 0.29)));
   return Math.min(12, base * Math.max(1, Math.pow(1.08 / half, 0.35)));

@@ -17,7 +17,7 @@ export type Waiting = Answer & { key: string; at: number };
 export type Sender = (answers: Waiting[]) => Promise<number[]>;
 export type Outcome = { sent: Map<string, number>; refused: { answer: Waiting; why: string }[] };
 
-/** An error that sending again does not mend. */
+/** An error that sending again does not solve. */
 export const isFinal = (error: unknown): boolean => {
   const status = (error as { status?: number }).status;
   return status === 422 || status === 404;
@@ -35,7 +35,7 @@ export class Outbox {
     private readonly send: Sender,
   ) {}
 
-  /** What waits, oldest first. */
+  /** The waiting answers, oldest first. */
   get waiting(): Waiting[] {
     const found: Waiting[] = [];
     for (let k = 0; k < this.keeper.length; k++) {
@@ -58,12 +58,12 @@ export class Outbox {
     return there;
   }
 
-  /** Whether an answer is on its way: nobody knows yet whether the server has it. */
+  /** Whether an answer is being sent: it is not known yet whether the server has it. */
   isSending(key: string): boolean {
     return this.sending.has(key);
   }
 
-  /** Send what waits; one flush at a time. */
+  /** Send the waiting answers; one flush at a time. */
   flush(): Promise<Outcome> {
     this.running ??= this.flushed().finally(() => (this.running = null));
     return this.running;
@@ -88,7 +88,7 @@ export class Outbox {
       });
     } catch (error) {
       if (!isFinal(error)) throw error;
-      // The server takes a list whole or not at all: find the one that it refuses.
+      // The server accepts a list completely or not at all: find the answer that it refuses.
       if (batch.length > 1) {
         for (const answer of batch) await this.sendAll([answer], outcome);
         return;

@@ -11,7 +11,7 @@ export function Key({ of }: { of: string }) {
   return keysOff.value ? null : <kbd aria-hidden="true">{keyName(keys.value[of] ?? of)}</kbd>;
 }
 
-/** What stands where nothing is: a heading of the page if it is all there is. */
+/** Shown where there is nothing to show: with a heading if it is the whole page. */
 export function Empty({ title, alone, children }: { title: string; alone?: boolean; children?: ComponentChildren }) {
   return (
     <div class="empty">
@@ -130,7 +130,7 @@ export function Head({ of }: { of: Heading[] }) {
   );
 }
 
-/** A column of a list: its heading, and what each entry has below it. */
+/** A column of a list: its heading, and its cell for each entry. */
 export type Column<T> = { name: string; cell: (one: T) => ComponentChildren; class?: string; hidden?: boolean };
 
 type TableProps<T> = { label: string; columns: Column<T>[]; list: T[]; keyOf: (one: T) => string | number; rowClass?: (one: T) => string; class?: string };
@@ -179,7 +179,7 @@ export function pictureAt(row: number, name: string, small = false): string {
   return `/api/projects/${project.value!.id}/rows/${row}/picture?column=${encodeURIComponent(name)}${small ? "&small=true" : ""}`;
 }
 
-/** The picture of a row; its place is there before it comes, so that nothing jumps. */
+/** The picture of a row; its space is reserved before it loads, so that nothing jumps. */
 export function Picture({ row, name, small }: { row: Row; name: string; small?: boolean }) {
   const failed = useSignal(false);
   const tiny = useSignal(false);

@@ -1,4 +1,4 @@
-/** The queue: a question, the next ones ready, answers that go out behind the person's back. */
+/** The queue: a question, the next ones ready, and answers that are sent in the background. */
 import { unique } from "./unique";
 import { computed, signal } from "@preact/signals";
 import { type Answer, get, LineDown, post, type Question, type Schema } from "./api";
@@ -28,7 +28,7 @@ export function serverOf(project: number, tab: string): Server {
 }
 
 export class Queue {
-  /** The question before the person; null while the first one comes, or when nothing is left. */
+  /** The question on the screen; null while the first one loads, or when nothing is left. */
   readonly current = signal<Question | null>(null);
   readonly ahead = signal<Question[]>([]);
   readonly last = signal<Given | null>(null);
@@ -84,7 +84,7 @@ export class Queue {
     return given;
   }
 
-  /** Put the question off. */
+  /** Postpone the question. */
   later(): void {
     const question = this.current.value;
     if (question === null) return;
@@ -106,7 +106,7 @@ export class Queue {
     const held = this.current.value;
     if (held) this.ahead.value = [held, ...this.ahead.value];
     this.show(given.question);
-    // An answer that is on its way is taken back once its number is known.
+    // An answer that is being sent is taken back once its number is known.
     if (this.outbox.isSending(given.key)) this.unwanted.set(given.key, null);
     else if (!this.outbox.remove(given.key)) this.unwanted.set(given.key, given.event);
     this.nWaiting.value = this.outbox.waiting.length;
@@ -114,7 +114,7 @@ export class Queue {
     return true;
   }
 
-  /** Forget questions that need no answer any more; what somebody is looking at stays. */
+  /** Drop questions that need no answer any more; the one on the screen stays. */
   drop(questions: string[]): void {
     const gone = new Set(questions);
     const rest = this.ahead.value.filter((one) => !gone.has(one.id));
@@ -136,7 +136,7 @@ export class Queue {
     else if (this.state.value === "ready") this.state.value = "loading";
   }
 
-  /** Send what waits; later again if the line is down. */
+  /** Send the waiting answers; try again later if the connection is down. */
   async deliver(): Promise<void> {
     if (this.outbox.waiting.length === 0 && this.unwanted.size === 0) return;
     try {

@@ -1,4 +1,4 @@
-/** Who is here, which project is open, and what the server tells of it. */
+/** Who is here, which project is open, and the news about it from the server. */
 import { signal } from "@preact/signals";
 import { type Details, get, LineDown, online, type Schema } from "./api";
 
@@ -9,9 +9,9 @@ export const lastRun = signal<number | null>(null);
 export const jobs = signal<{ id: number; kind: string; state: string; progress: number }[]>([]);
 /** Names of those who have this project open; empty for annotators. */
 export const whoIsHere = signal<string[]>([]);
-/** Questions of this person that what others said has answered. */
+/** Questions of this person that the answers of others have settled. */
 export const withdrawn = signal<string[]>([]);
-/** What could not be done, in a sentence; shown at the top until it is put away. */
+/** The last error, in a sentence; shown at the top until it is closed. */
 export const trouble = signal<string | null>(null);
 
 export const mayLook = () => me.value !== null && me.value.role !== "annotator";
@@ -61,12 +61,12 @@ function follow(number: number): void {
 
 let lastDeed = 0;
 let troubleSince = 0;
-/** Somebody pressed something: what was told before may go. */
+/** The user did something: an earlier message may go. */
 export const noteDeed = (): void => void (lastDeed = performance.now());
 
 /**
- * Do something and put what goes wrong at the top of the page. It stays there while the page only
- * reads what is new; the next thing that somebody does successfully takes it away.
+ * Do something and show an error at the top of the page. It stays there while the page only
+ * refreshes; the next successful action of the user removes it.
  */
 export async function attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {

@@ -1,10 +1,10 @@
-/** Light, dark, or as the system says. */
+/** Light, dark, or the setting of the system. */
 import { signal } from "@preact/signals";
 
 export type Theme = "auto" | "light" | "dark";
 const PLACE = "sidelight.theme";
 export const theme = signal<Theme>((localStorage.getItem(PLACE) as Theme | null) ?? "auto");
-/** Counts up when colours change, for what is drawn by hand. */
+/** Increases when colours change, for the parts that are drawn by hand. */
 export const repaint = signal(0);
 
 export function applyTheme(): void {

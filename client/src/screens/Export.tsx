@@ -1,4 +1,4 @@
-/** What leaves the workbench. */
+/** Exports of the workbench. */
 import { useSignal } from "@preact/signals";
 import type { ComponentChild } from "preact";
 import { useEffect } from "preact/hooks";

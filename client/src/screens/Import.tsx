@@ -33,7 +33,7 @@ export function guess(preview: Preview): Record<string, Purpose> {
     const isDistinct = new Set(values).size === values.length && column.missing === 0;
     const isNamed = /^(id|name|key|code|row|no\.?|nr\.?)$/i.test(column.name) || /[_ ]id$/i.test(column.name);
     const isPicture = column.type === "text" && values.length > 0 && values.every((text) => PICTURE.test(text));
-    // A text among numbers is a slip more often than a column of texts: then the row is named.
+    // A text among numbers is mostly a typing error, so the column stays numeric and the row is named.
     const isNumeric = column.type !== "text" || values.filter((text) => NUMBER.test(text.trim())).length > values.length / 2;
     if (isPicture) found[column.name] = "image";
     else if (!hasId && isDistinct && (isNamed || (!isNumeric && k === 0))) {
@@ -47,7 +47,7 @@ export function guess(preview: Preview): Record<string, Purpose> {
 export type Reading = Pick<Schema["Preparing"], "sep" | "decimal" | "pictures">;
 const SIGNS: Record<string, string> = { ",": "comma", ";": "semicolon", "\t": "tab", tab: "tab", "|": "vertical bar", ".": "point" };
 
-/** What the server is told. */
+/** The choices that are sent to the server. */
 export function preparing(purposes: Record<string, Purpose>, scale: string, impute: string, reading: Reading = {}): Schema["Preparing"] {
   const of = (...wanted: Purpose[]) => Object.keys(purposes).filter((name) => wanted.includes(purposes[name]!));
   const ignored = of("ignore");
@@ -78,7 +78,7 @@ export function Import() {
   const take = async (file: File | undefined) => {
     if (!file) return;
     sending.value = true;
-    sent.value = null; // nothing of an earlier file stays beside what is told of this one
+    sent.value = null; // nothing of an earlier file stays
     await attempt(async () => {
       sent.value = await upload<Upload>(`uploads?name=${encodeURIComponent(file.name)}`, file);
     });
@@ -130,7 +130,7 @@ function Choices({ sent }: { sent: Upload }) {
       stale = true;
     };
   }, [words]);
-  // Another separator gives other columns, so that their purposes are guessed anew.
+  // Another separator gives other columns, so their purposes are guessed again.
   const readAgain = (change: Reading) =>
     void attempt(async () => {
       const next = { ...reading.value, ...change };
@@ -225,7 +225,7 @@ function Archive({ sent }: { sent: (key: string) => void }) {
   );
 }
 
-/** How a text table is written: found by looking, or as somebody says. */
+/** How a text table is written: detected, or chosen by the user. */
 function Signs({ preview, reading, change }: { preview: Preview; reading: Reading; change: (to: Reading) => void }) {
   const found = (sign: string | null | undefined) => (sign ? `found: ${SIGNS[sign] ?? sign}` : "found by looking");
   return (

@@ -1,4 +1,4 @@
-/** The map: points by cluster, selections, and what is said of them. */
+/** The map: points by cluster, selections, and statements about them. */
 import { effect, useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { get, type Row, type Run, type Step } from "../api";
@@ -235,7 +235,7 @@ function Tip({ text, picture, x, y }: Placed) {
   );
 }
 
-/** Draw what the data says for as long as the screen is there. */
+/** Draw the data while the screen is open. */
 function follow(data: MapData, canvas: HTMLCanvasElement, over: SVGSVGElement, places: HTMLElement, tip: { value: Placed | null }) {
   let zooming: ReturnType<typeof setTimeout> | undefined;
   const names = new Names(data, places);
@@ -354,7 +354,7 @@ class Names {
   }
 }
 
-/** The row under the pointer, asked for once it rests. */
+/** The row under the pointer, loaded once the pointer rests. */
 class Tips {
   private row: number | null = null;
   private waiting: ReturnType<typeof setTimeout> | undefined;
@@ -376,7 +376,7 @@ class Tips {
         this.known.set(row, { text: [String(found.id), ...cells].join(" · "), picture: image ? pictureAt(row, image, true) : null });
         if (this.row === row) show(this.known.get(row)!);
       } catch {
-        // A tip is not worth a message.
+        // An error of a tooltip is not shown.
       }
     }, 120);
   }
@@ -490,7 +490,7 @@ function Moved({ data }: { data: MapData }) {
   );
 }
 
-/** What is selected, how it was made, and what can be said of it. */
+/** The selection, how it was made, and statements about it. */
 function Selection({ data, say }: { data: MapData; say: (text: string) => void }) {
   const found = data.selected.value;
   const nameOf = (run: number, cluster: number) =>
@@ -627,7 +627,7 @@ function Chooser({ data }: { data: MapData }) {
   );
 }
 
-/** What can be said of the selection. */
+/** Buttons for statements about the selection. */
 function Sayings({ data, say }: { data: MapData; say: (text: string) => void }) {
   const name = useSignal("");
   const n = data.selected.value!.n;

@@ -1,4 +1,4 @@
-/** Who takes part, what they did, and links for others. */
+/** People, their answers, and invitation links. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { get, post, type Schema, send } from "../api";
@@ -77,7 +77,7 @@ function Everybody({ list, change, ask }: { list: Person[] } & Changes) {
       name: "Actions",
       class: "act",
       hidden: true,
-      // Who shuts themselves out has nobody to let them in again.
+      // An owner who removes their own access could not get it back.
       cell: (one) =>
         one.id !== me.value?.id && (
           <button class="link" onClick={() => change(one, { disabled: !one.disabled })}>

@@ -117,7 +117,7 @@ async function refresh(queue: Queue): Promise<void> {
   try {
     queue.progress.value = await get<Schema["Progress"]>(`projects/${project.value!.id}/progress`);
   } catch {
-    // The counts stay as they are until the line is back.
+    // The counts stay as they are until the connection is back.
   }
 }
 
@@ -401,7 +401,7 @@ function WordsDialog({ onClose }: { onClose: () => void }) {
   );
 }
 
-/** The last answer, and why it was asked for: told after the answer, not before. */
+/** The last answer, and why it was asked: shown after the answer, not before. */
 function Last({ queue }: { queue: Queue }) {
   const last = queue.last.value;
   const why = useSignal<string | null>(null);

@@ -1,4 +1,4 @@
-/** Every fit: what it knew, what it found; start, stop, compare, pin. */
+/** All fits: their statements and results; start, stop, compare, pin. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { get, type Job, post, type Run, type Schema, send } from "../api";
@@ -200,7 +200,7 @@ function Clusters({ run }: { run: Run }) {
   );
 }
 
-/** How well statements that were held back are kept: a share with its error, and what chance gives. */
+/** How well statements that were held back are kept: a share with its error, and the share by chance. */
 function HeldOut({ run }: { run: Run }) {
   const found = run.scores.held_out_scores as Figures | null | undefined;
   if (!found) return <span class="muted">{String(run.scores.held_out ?? "not measured")}</span>;
@@ -222,7 +222,7 @@ function parameters(run: Run): string {
   return told.length ? `, ${told.map(([name, value]) => `${name} ${JSON.stringify(value)}`).join(", ")}` : "";
 }
 
-/** Models beside each other by statements held back, with standard errors. */
+/** Models compared by held-out statements, with standard errors. */
 function Models({ jobs, load }: { jobs: Job[]; load: () => void }) {
   const found = useSignal<Schema["ModelsCompared"] | null>(null);
   const minutes = useSignal("5");
