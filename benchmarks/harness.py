@@ -92,7 +92,9 @@ class Case:
     `iterations = (few, many)` both also take `max_iter=`, and the figure is the cost of one
     iteration: the difference of the two calls over the difference of their `n_iter_`, which leaves
     out what is done once. `states` are those that are measured if `cold`. `score(data, fitted)`
-    rates what the first timed call returned, in columns of COLUMNS.
+    rates what the first timed call returned, in columns of COLUMNS. `time_limit` is in seconds by
+    the clock, `cpu_limit` in seconds of CPU, with the making of the data: on a busy machine the
+    clock says little.
     """
 
     name: str
@@ -110,6 +112,7 @@ class Case:
     cold: bool = False
     states: tuple[str, ...] = ("cold", "first")
     time_limit: float = 120.0
+    cpu_limit: int | None = None
     targets: tuple[Target, ...] = ()
 
 
@@ -185,7 +188,7 @@ def _growing(
             yield _empty_row(case, n, threads, "warm") | {"status": reason}
             continue
         row = _warm_row(path, case, n, threads, repeats)
-        if row["status"].startswith("timed out"):
+        if row["status"].startswith(("timed out", "out of CPU time")):
             reason = f"not tried: {row['status']} with {n:,} rows"
         yield row
 
@@ -271,7 +274,7 @@ def _in_process(
             environment["NUMBA_CACHE_DIR"] = folder
         answer = Path(folder) / "answer.json"
         order = {"path": str(path), "case": case.name, "rows": n, "mode": mode, "repeats": repeats}
-        order["seconds"] = case.time_limit / 2
+        order |= {"seconds": case.time_limit / 2, "cpu_limit": case.cpu_limit}
         command = [sys.executable, "-m", "benchmarks.worker", json.dumps(order), str(answer)]
         # A session of its own: at the time limit its children go with it.
         child = subprocess.Popen(
@@ -288,6 +291,8 @@ def _in_process(
             os.killpg(child.pid, signal.SIGKILL)
             child.communicate()
             return {"error": f"timed out after {case.time_limit:g} s"}
+        if child.returncode == -signal.SIGXCPU:
+            return {"error": f"out of CPU time after {case.cpu_limit} s"}
         if child.returncode != 0 or not answer.exists():
             lines = complaint.strip().splitlines() or [f"exit code {child.returncode}"]
             return {"error": f"failed: {textwrap.shorten(lines[-1], 120, placeholder=' ...')}"}
@@ -296,6 +301,16 @@ def _in_process(
 
 
 # Out
+
+
+def from_csv(text: str) -> list[Row]:
+    """The rows that `as_csv` wrote."""
+    numbers = set(COLUMNS) - {"case", "threads", "state", "status"}
+    rows: list[Row] = []
+    for line in csv.DictReader(io.StringIO(text)):
+        row: Row = {c: float(v) if c in numbers and v else v or None for c, v in line.items()}
+        rows.append(row | {"rows": int(line["rows"])})
+    return rows
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:

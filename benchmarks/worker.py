@@ -20,6 +20,8 @@ def main() -> None:
     warnings.simplefilter("ignore")
     case = next(c for c in load(Path(order["path"])).CASES if c.name == order["case"])
     mode, n = order["mode"], order["rows"]
+    if order["cpu_limit"] is not None:
+        resource.setrlimit(resource.RLIMIT_CPU, (order["cpu_limit"], order["cpu_limit"] + 5))
     if mode == "warm":
         answer = _warm(case, n, order["repeats"], order["seconds"])
     else:

@@ -15,6 +15,7 @@ from benchmarks.harness import (
     add_growth,
     as_csv,
     as_markdown,
+    from_csv,
     judge,
     load,
     measure,
@@ -264,3 +265,32 @@ def test_every_benchmark_declares_cases_with_names_of_their_own(path):
         for target in case.targets:
             assert target.rows in case.sizes
             assert target.measure in COLUMNS
+
+
+def test_rows_of_earlier_runs_are_kept_if_asked_for_and_measured_ones_replaced(tmp_path, capsys):
+    path, out = tmp_path / "bench_toy.py", tmp_path / "out"
+    path.write_text(TOY + "\nCASES = [case('x'), case('y'), case('z', sizes=(1_000, 10))]\n")
+    before = [
+        row(case="x", rows=1_000, threads="one", state="warm", ratio=7.5, status="ok"),
+        row(case="y", rows=1_000, threads="one", state="warm", ratio=0.01, status="ok"),
+        row(case="gone", rows=1_000, threads="one", state="warm", ratio=1.0, status="ok"),
+    ]
+    out.mkdir()
+    (out / "toy.csv").write_text(as_csv(before))
+    run(path, out, None, 1, "Made by hand.", part_of_name="y;z", keep=True)
+    found = from_csv((out / "toy.csv").read_text())
+    assert [(r["case"], r["rows"]) for r in found] == [
+        ("x", 1_000), ("y", 1_000), ("z", 10), ("z", 1_000),
+    ]  # fmt: skip
+    assert found[0] == before[0]
+    assert found[1]["ratio"] > 2
+    assert "earlier runs" in (out / "toy.md").read_text()
+    run(path, out, None, 1, "Made by hand.", part_of_name="y")
+    assert [r["case"] for r in from_csv((out / "toy.csv").read_text())] == ["y"]
+
+
+def test_a_case_out_of_cpu_time_says_so_and_larger_sizes_are_not_tried(tmp_path):
+    cases = "case('slow', run=lambda data, seed: spin(99), sizes=(1_000, 2_000), cpu_limit=3)"
+    ((small, large),) = rows_of(tmp_path, cases)
+    assert small["status"] == "out of CPU time after 3 s"
+    assert large["status"].startswith("not tried: out of CPU time")
