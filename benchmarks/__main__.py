@@ -74,8 +74,7 @@ def run(
     table = folder / f"{name}.csv"
     rows = from_csv(table.read_text()) if keep and table.exists() else []
     if rows:
-        title += "\nRows that this run left out are those of earlier runs.\n"
-    title += "\n"
+        title += "Rows that this run left out are those of earlier runs.\n\n"
     targets: list[Row] = []
     parts = re.split(r";|,(?! )", part_of_name)  # a name may have a comma and a space
     cases = [case for case in module.CASES if any(part in case.name for part in parts)]

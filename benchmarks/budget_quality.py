@@ -3,8 +3,8 @@
 Above 6,000 rows many defaults search less than on small data. Here each model is fitted with its
 full budget and with that of larger data: to Gaussians and pendigits as they are, and to satimage
 and optdigits as if 4,000 rows were many. Scores are adjusted Rand indices of rows without
-statements, means over three draws of n/10 labels or pairs; the number of clusters is given to
-models that take one. Lines of models that are not named stay as they are in the CSV file.
+statements, means over up to three draws of n/10 labels or pairs; the number of clusters is given
+to models that take one. Lines of models that are not named stay as they are in the CSV file.
 """
 
 from __future__ import annotations
@@ -109,6 +109,7 @@ def as_page(rows: list[dict[str, Any]]) -> str:
                 "model": model,
                 "statements": kind,
                 "data": data,
+                "draws": len(draws),
                 "ari, full": f"{mean['ari_full']:.3f}",
                 "now": f"{mean['ari_now']:.3f}",
                 "change": f"{np.mean(change):+.3f}",
