@@ -38,7 +38,6 @@ from sidelight.blocks import (
     n_threads,
 )
 from sidelight.exceptions import WorkersLostError
-from sidelight.graph import _representatives
 from sidelight.models import _condensing, _fitting
 from sidelight.models._fitting import Deadline, elsewhere
 from sidelight.models._gaussian import search as annotated_search
@@ -307,7 +306,7 @@ def test_a_worker_that_dies_while_rows_are_condensed_changes_nothing(
     client, side, model, monkeypatch
 ):
     # Rows are counted by a share, as very many are.
-    monkeypatch.setattr(_representatives, "_COUNTED", N // 3)
+    monkeypatch.setattr("sidelight.graph._representatives._COUNTED", N // 3)
     with dask.config.set({"sidelight.representatives": 500}):
         with dask.config.set(scheduler="synchronous"):
             expected = refit(model, rows_of_blocks(N, BLOCK_ROWS), side)
