@@ -193,7 +193,7 @@ def test_every_part_is_in_the_reference():
 def documented_parameters(thing):
     """For each parameter in the docstring the words after its colon."""
     section = re.search(
-        r"Parameters\n-+\n(.*?)(\n\n[A-Z][a-z ]+\n-+\n|\Z)", inspect.getdoc(thing), re.S
+        r"Parameters\n-+\n(.*?)(\n\n[A-Z][A-Za-z ]+\n-+\n|\Z)", inspect.getdoc(thing), re.S
     )
     if section is None:
         return None

@@ -165,7 +165,7 @@ def add_statements(
     unknown = told[~told.isin(adata.obs_names) & (told != "")].unique()
     if len(unknown):
         raise SideInformationError(
-            f"{counted(len(unknown), 'cell')} of side not found in adata.obs_names: "
+            f"side names {counted(len(unknown), 'cell')} not in adata.obs_names: "
             f"{_listed(unknown)}. Name cells as adata does, or leave these statements out."
         )
     if pairs_key in adata.uns:

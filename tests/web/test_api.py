@@ -313,7 +313,7 @@ def test_what_can_be_refused_is_refused_before_a_job_starts(owner, project):
         ({"kind": "fit", "parameters": {"colour": 1}}, "no parameter 'colour'"),
         ({"kind": "layout", "method": "magic"}, "unknown map 'magic'"),
         ({"kind": "report", "run": 99}, "no run 99"),
-        ({"kind": "judge"}, "about a run"),
+        ({"kind": "judge"}, "needs a run"),
         ({"kind": "compare"}, "answer some questions first"),
     ]:
         with pytest.raises(SidelightError, match=message):

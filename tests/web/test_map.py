@@ -84,8 +84,8 @@ def test_steps_combine_and_every_way_of_choosing_works(owner, project, bench):
         ({"op": "add", "by": "polygon", "polygon": [[0, 0]]}, "three corners"),
         ({"op": "add", "by": "colour"}, "is not one of them"),
         ({"op": "xor", "by": "all"}, "unknown operation"),
-        ({"op": "add", "by": "cluster", "clusters": [0]}, "by their numbers"),
-        ({"op": "add", "by": "moved"}, "by their numbers"),
+        ({"op": "add", "by": "cluster", "clusters": [0]}, "numbers of the two runs"),
+        ({"op": "add", "by": "moved"}, "numbers of the two runs"),
     ],
 )
 def test_a_wrong_step_is_a_sentence(project, bench, step, message):
