@@ -201,11 +201,13 @@ def test_a_start_that_goes_on_stops_where_one_run_would():
 
 
 def test_the_mixture_of_the_committee_is_looser_on_large_data_only():
-    X, side = far_apart(300)
+    X, pairs = far_apart(300)
+    labels = sample_labels(np.arange(300) % 3, 30, random_state=0)
     P = np.eye(3)[np.arange(300) % 3]
-    small, large = (fit_mixture(X, side, P, 0, of_small=small).model for small in (True, False))
+    small, large = (fit_mixture(X, labels, P, 0, of_small=small).model for small in (True, False))
     assert (small.tol, large.tol) == ("auto", 3e-5)
     assert (small.n_init, large.n_init) == ("auto", 1)
+    assert fit_mixture(X, pairs, P, 0, of_small=False).model.n_init == "auto"
 
 
 def test_published_settings_do_not_follow_the_size():
@@ -256,9 +258,16 @@ def test_fourth_roots_of_small_data_are_powers_and_of_large_data_nearly():
         assert (rows > 6_000) or (found == expected).all()
 
 
-@pytest.mark.parametrize(("up_to", "n_seen"), [(3_999, 1_500), (4_000, 4_000)])
-def test_a_sample_finds_the_starts_of_the_committee_on_large_data_only(up_to, n_seen, monkeypatch):
+@pytest.mark.parametrize(
+    ("up_to", "with_pairs", "n_seen"),
+    [(3_999, False, 1_500), (4_000, False, 4_000), (3_999, True, 4_000)],
+)
+def test_a_sample_finds_the_starts_of_the_committee_on_large_data_without_pairs(
+    up_to, with_pairs, n_seen, monkeypatch
+):
     X, side = far_apart(4_000)
+    if not with_pairs:
+        side = sample_labels(np.arange(4_000) % 3, 400, random_state=0)
     seen = []
 
     def partitions(Z, about, votes, n_clusters, seed):

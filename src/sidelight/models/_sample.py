@@ -49,6 +49,11 @@ def _late(is_label: NDArray[np.bool_], class_code: Ints) -> NDArray[np.bool_]:
     return late
 
 
+def has_pairs(side: SideInformation) -> bool:
+    """Whether some statements are about two rows; a sample loses most of these."""
+    return bool((side.statements.j >= 0).any())
+
+
 def said_about(side: SideInformation, chosen: Ints | None) -> tuple[Ints, SideInformation]:
     """The statements about the chosen rows: their numbers, and themselves."""
     if chosen is None:

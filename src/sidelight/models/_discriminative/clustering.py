@@ -132,8 +132,9 @@ class DiscriminativeClustering(SideClusterer):
 
     The answer is the mean of their p with a weight of three quarters, and that of a
     `BayesianMixture` with the rest, which sees classes that differ in covariance (up to 100
-    columns; fitted to at most 5,000 rows, above 6,000 from one start and to a looser
-    tolerance). Above 6,000 rows a sample of 1,500 finds the starts.
+    columns; fitted to at most 5,000 rows, above 6,000 to a looser tolerance). Above 6,000
+    rows, if there are no pairs, the mixture has one start, and a sample of 1,500 rows finds the
+    starts of the classifiers.
     Columns of X keep their relative scale: standardise them first if their units are not
     comparable. Above 15,000 rows the classifiers are fitted to at most 10,000 annotated and 5,000
     other rows, and all rows are assigned in one pass. Sparse rows of more than 256 columns are

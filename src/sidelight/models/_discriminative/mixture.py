@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sidelight.models._discriminative.committee import matched
 from sidelight.models._discriminative.starts import fitted
 from sidelight.models._registry import find_model
-from sidelight.models._sample import fitted_rows
+from sidelight.models._sample import fitted_rows, has_pairs
 from sidelight.side import SideInformation
 
 Floats = NDArray[np.float64]
@@ -59,8 +59,10 @@ def fit_mixture(
         X, side, P = X[chosen], side[chosen], P[chosen]
     settings: dict[str, Any] = {"random_state": seed % 2**32}  # a number can be saved
     if not of_small:
-        # A sample is small for the mixture itself, which would try all of its starts.
-        settings |= {"tol": _LOOSE, "n_init": 1}
+        settings["tol"] = _LOOSE
+        if not has_pairs(side):
+            # A sample is small for the mixture itself, which would try all of its starts.
+            settings["n_init"] = 1
     if warm:
         settings["init"] = P.argmax(axis=1)
     model = fitted(find_model("BayesianMixture")(n_clusters, **settings), X, side)._bare()
