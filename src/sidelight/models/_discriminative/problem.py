@@ -29,7 +29,7 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 # Rows from which starts are found, above 6,000 (50 for each cluster, if that is more). ARI was
-# within .004 of that with starts from all rows (ten Gaussians and pendigits, one draw each).
+# within .002 of that with starts from all rows (labels, two draws of five data sets).
 _START_ROWS = 1_500
 
 
