@@ -9,11 +9,15 @@ it names for other cells are then left out. A model that another model asks the 
 A page carries its stamp in one line, an HTML comment with JSON inside. `python -m experiments
 --stale` compares the stamps with the sources of today. A hash also changes with the rules of what
 counts; so where it differs, the sources of the page's commit are read by the rules of today.
+
+`rewrites.csv` lists commits after which code computes the same bits as before, and how that was
+checked: such a change, for speed or for tidiness, ages no page.
 """
 
 from __future__ import annotations
 
 import ast
+import csv
 import hashlib
 import io
 import json
@@ -24,7 +28,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 HERE = Path(__file__).resolve().parent
 PAGES = HERE.parent / "docs" / "results"
@@ -169,23 +173,57 @@ def _why(known: Stamp, folder: Path) -> str:
     why = []
     uses = None if known.uses is None else frozenset(known.uses)
     now = sources(folder, known.paper, uses)
-    if known.sources != _digest(now) and _sources_then(known, uses) != now:
+    if known.sources != _digest(now) and _rewritten(known, folder, uses) != now:
         why.append("other sources")
     if known.libraries != libraries():
         why.append("other libraries")
     return ", ".join(why)
 
 
-def _sources_then(known: Stamp, uses: frozenset[str] | None) -> dict[str, str] | None:
-    """The sources of the commit of a page, by the rules of today; None if they are not at hand."""
-    then = _checkout(known.commit)
+class Rewrite(NamedTuple):
+    """Two commits whose code computes the same bits, and how that was checked."""
+
+    before: str
+    after: str
+    checked: str
+
+
+def rewrites(folder: Path = HERE) -> list[Rewrite]:
+    """The changes that age no page, from the oldest to the newest."""
+    path = folder / "rewrites.csv"
+    if not path.is_file():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        return [Rewrite(**row) for row in csv.DictReader(file)]
+
+
+def _rewritten(known: Stamp, folder: Path, uses: frozenset[str] | None) -> dict[str, str] | None:
+    """The sources of a page's commit, brought through the rewrites; None if not at hand."""
+    found = _sources_at(known.commit, known.paper, uses)
+    if found is None:
+        return None
+    for rewrite in rewrites(folder):
+        before = _sources_at(rewrite.before, known.paper, uses)
+        after = _sources_at(rewrite.after, known.paper, uses)
+        if before is None or after is None:
+            continue
+        changed = {n for n in before.keys() | after.keys() if before.get(n) != after.get(n)}
+        if all(found.get(name) == before.get(name) for name in changed):
+            kept = {name: hashed for name, hashed in found.items() if name not in changed}
+            found = kept | {name: after[name] for name in changed & after.keys()}
+    return found
+
+
+def _sources_at(name: str, paper: str, uses: frozenset[str] | None) -> dict[str, str] | None:
+    """The sources of a commit, by the rules of today; None if they are not at hand."""
+    then = _checkout(name)
     if then is None:
         return None
     package, folder = then / "src" / "sidelight", then / "experiments"
-    needed = folder / known.paper / "run.py", package / _DOORS
+    needed = folder / paper / "run.py", package / _DOORS
     if not all(path.is_file() for path in needed):  # files lay elsewhere then
         return None
-    return sources(folder, known.paper, uses, package)
+    return sources(folder, paper, uses, package)
 
 
 _checkouts: list[tempfile.TemporaryDirectory[str]] = []  # removed at the end of the process

@@ -3,6 +3,7 @@
 import ast
 import dataclasses
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -299,6 +300,36 @@ def test_where_the_rules_changed_the_sources_of_a_pages_commit_are_read_again(
     unclean = dataclasses.replace(by_other_rules, commit=f"{made}-dirty")
     (pages_of / "paper" / "page.md").write_text(unclean.line())
     assert why() == "other sources"
+    (pages_of / "paper" / "page.md").write_text(by_other_rules.line())
+
+    # A rewrite that is listed ages no page; a later change, or one before it, does.
+    def committed(text):
+        other.write_text(text)
+        subprocess.run([*git, "commit", "-q", "-a", "-m", "next"], check=True)
+        stamps.forget()
+        return stamps.commit()
+
+    doubled = OTHER.replace("x * FACTOR", "x + x").replace("FACTOR = 2", "")
+    after = committed(doubled)
+    assert why() == "other sources"
+    listed = f"before,after,checked\n{made},{after},by hand\n"
+    (here / "rewrites.csv").write_text(listed)
+    assert why() == ""
+    assert stamps.rewrites(here) == [stamps.Rewrite(made, after, "by hand")]
+    committed(doubled.replace("x + x", "x + x + 1"))
+    assert why() == "other sources"
+    again = committed(doubled.replace("x + x", "x + x + 0"))
+    (here / "rewrites.csv").write_text(f"{listed}{after},{again},by hand\n")
+    assert why() == ""
+    (here / "rewrites.csv").write_text(f"before,after,checked\n{after},{again},by hand\n")
+    assert why() == "other sources"
+
+
+def test_every_rewrite_names_two_commits_and_how_it_was_checked():
+    for rewrite in stamps.rewrites():
+        assert re.fullmatch("[0-9a-f]{7,40}", rewrite.before), rewrite
+        assert re.fullmatch("[0-9a-f]{7,40}", rewrite.after), rewrite
+        assert len(rewrite.checked.split()) > 5, rewrite
 
 
 def test_code_for_rows_on_dask_is_aside_and_no_experiment_has_such_rows():
