@@ -93,15 +93,17 @@ def run(
         console.print(f"{name}: {case.name}\n{as_markdown(found, SHOWN[1:])}")
         # After every case: what hours have measured is not lost with the last minute.
         table.write_text(as_csv(rows))
-        (folder / f"{name}.md").write_text(title + as_markdown(rows, SHOWN) + _verdict(targets))
+        short = module.summary(rows) + "\n" if hasattr(module, "summary") else ""
+        page = f"{title}{short}{as_markdown(rows, SHOWN)}{_verdict(targets)}"
+        (folder / f"{name}.md").write_text(page)
     if not rows:
         console.print(f"{name}: none of its cases and sizes is asked for")
         return
     console.print(_verdict(targets))
     if hasattr(module, "picture"):
         module.picture(rows, folder / f"{name}.png")
-        with (folder / f"{name}.md").open("a") as page:
-            page.write(f"\n![{name}]({name}.png)\n")
+        with (folder / f"{name}.md").open("a") as file:
+            file.write(f"\n![{name}]({name}.png)\n")
     console.print(f"written to {folder / name}.*")
 
 
