@@ -1,4 +1,4 @@
-"""The tables of docs/results/README.md, from the figures of the pages.
+"""The tables of docs/results/README.md and of the guide, from the figures of the pages.
 
 `python -m experiments --index` writes them. What is said of a gain is computed, also whether it is
 seen on rows that no statement touches. A test holds the page to the CSV files beside it.
@@ -7,11 +7,12 @@ seen on rows that no statement touches. A test holds the page to the CSV files b
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from experiments.defaults import cited
 from experiments.tables import markdown, read_csv
 
 Row = dict[str, Any]
@@ -679,16 +680,31 @@ def _between(table: str, marks: re.Match[str]) -> str:
     return f"{marks[1]}{table}{marks[2]}"
 
 
-def written(text: str, index: Index) -> str:
-    """The page with its tables made anew."""
-    for name, table in index.parts.items():
+def written(text: str, parts: Mapping[str, str]) -> str:
+    """A page with its tables made anew."""
+    for name, table in parts.items():
         pattern = re.compile(f"(<!-- figures: {name} -->\n).*?(<!-- end -->)", re.DOTALL)
         text, found = pattern.subn(partial(_between, table), text)
         assert found == 1, name
     return text
 
 
+def parts_of_pages(results: Path) -> dict[Path, dict[str, str]]:
+    """The tables of every page that has some: the index, and pages of the guide beside it."""
+    found: dict[Path, dict[str, str]] = {results / "README.md": Index(results).parts}
+    means = Figures(results).rows("defaults/means")
+    guide = {
+        "which-model.md": {"models": cited.which_model(means)},
+        "classifier-instead.md": {"classifiers": cited.classifiers(means)},
+    }
+    return found | {
+        results.parent / name: parts
+        for name, parts in guide.items()
+        if means and (results.parent / name).is_file()
+    }
+
+
 def write(results: Path) -> None:
-    """Write the tables into the page of the folder."""
-    page = results / "README.md"
-    page.write_text(written(page.read_text("utf-8"), Index(results)), "utf-8")
+    """Write the tables into the index of the folder, and into the guide."""
+    for page, parts in parts_of_pages(results).items():
+        page.write_text(written(page.read_text("utf-8"), parts), "utf-8")

@@ -4,6 +4,7 @@ import pytest
 
 from experiments import index
 from experiments.__main__ import main
+from experiments.defaults import cited
 from experiments.stamps import PAGES
 from experiments.tables import write_csv
 
@@ -12,9 +13,42 @@ def row(mean, se=0.0):
     return {"untouched_mean": mean, "untouched_se": se}
 
 
-def test_the_page_says_what_the_figures_say():
-    page = (PAGES / "README.md").read_text("utf-8")
-    assert page == index.written(page, index.Index(PAGES)), "run python -m experiments --index"
+def test_the_pages_say_what_the_figures_say():
+    pages = index.parts_of_pages(PAGES)
+    assert {path.name for path in pages} == {
+        "README.md",
+        "which-model.md",
+        "classifier-instead.md",
+    }
+    for path, parts in pages.items():
+        page = path.read_text("utf-8")
+        assert page == index.written(page, parts), f"{path}: run python -m experiments --index"
+
+
+def mean_of(method, setting, ari, tables=3, clusters="given"):
+    return {
+        "method": method, "setting": setting, "ari": ari, "tables": tables, "clusters": clusters,
+    }  # fmt: skip
+
+
+def test_a_table_of_the_guide_has_the_best_in_bold_and_what_was_run_on_all_tables():
+    rows = [
+        mean_of("KMeans", "labels 2 %", 0.50),
+        mean_of("KMeans", "n pairs", 0.5),
+        mean_of("LCVQE", "labels 2 %", 0.75),
+        mean_of("LCVQE", "n pairs", 0.6),
+        mean_of("SeededKMeans", "labels 2 %", 0.9),
+        mean_of("PCKMeans", "labels 2 %", 0.99, tables=2),
+        mean_of("BayesianMixture", "labels 2 %", 0.99, clusters="found"),
+    ]
+    table = cited.which_model(rows).splitlines()[2:]
+    assert table == [
+        "| `LCVQE` | .75 | – | – | – | **.60** |",
+        "| `SeededKMeans` | **.90** | – | – | – | – |",
+        "| k-means, no statements | .50 | – | – | – | .50 |",
+    ]
+    assert "| KMeans" not in cited.classifiers(rows)
+    assert "| k-means, no statements | **.50** | – | – | – |" in cited.classifiers(rows)
 
 
 @pytest.mark.parametrize(
