@@ -58,6 +58,25 @@ def test_leading_vectors_are_those_of_a_dense_decomposition(n):
 
 
 @pytest.mark.parametrize("n", [60, 900])
+def test_single_precision_gives_nearly_the_same_vectors(n):
+    graph = neighbor_graph(rows(n), 10)
+    double, single = (leading_eigenvectors(graph, 5, single=single) for single in (False, True))
+    np.testing.assert_allclose(single.values, double.values, atol=1e-5)
+    np.testing.assert_allclose(single.vectors, double.vectors, atol=1e-3)
+    assert single.vectors.dtype == np.float64
+
+
+def test_where_single_precision_does_not_converge_double_is_used():
+    # All but two eigenvalues of a star are zero: there is nothing for iterations to separate.
+    n = 600
+    spokes = sparse.csr_array((np.ones(n - 1), (np.zeros(n - 1, int), np.arange(1, n))), (n, n))
+    star = sparse.csr_array(spokes + spokes.T)
+    values, vectors = leading_eigenvectors(star, 3, single=True)
+    np.testing.assert_allclose(values, [1.0, 0.0, 0.0], atol=1e-6)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(3), atol=1e-6)
+
+
+@pytest.mark.parametrize("n", [60, 900])
 def test_the_largest_entry_of_each_vector_is_above_zero(n):
     _, vectors = leading_eigenvectors(neighbor_graph(rows(n), 10), 20)
     largest = np.abs(vectors).argmax(axis=0)

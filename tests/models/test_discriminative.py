@@ -8,8 +8,10 @@ from sklearn.metrics import adjusted_rand_score
 
 from oracles_discriminative import objective_by_definition
 from sidelight import DiscriminativeClustering, SideInformation
+from sidelight.blocks import threads
 from sidelight.datasets import make_blobs
 from sidelight.exceptions import SidelightError
+from sidelight.models._discriminative.committee import Starts
 from sidelight.models._discriminative.mixture import Mixture
 from sidelight.models._discriminative.run import Setting, minimise, objective
 from sidelight.models._discriminative.statements import (
@@ -89,6 +91,32 @@ def test_single_precision_gives_the_same_objective():
     assert_allclose(single[1], double[1], rtol=1e-4, atol=1e-4)
 
 
+def test_features_by_columns_give_the_same_objective():
+    rng = np.random.default_rng(4)
+    terms = terms_of(some_statements(), 3)
+    phi, coef = rng.normal(size=(12, 4)), rng.normal(size=(5, 3))
+    setting = Setting(7.0, 0.3)
+    by_rows = objective(phi, terms, setting, coef)
+    by_columns = objective(np.asfortranarray(phi), terms, setting, coef)
+    assert_allclose(by_columns[0], by_rows[0], rtol=1e-12)
+    assert_allclose(by_columns[1], by_rows[1], rtol=1e-10, atol=1e-10)
+
+
+def test_a_sample_compares_starts_by_the_objective_of_all_rows():
+    # Every row four times, and four times the weight of the statements: a quarter of the rows, with
+    # a quarter of the weight, has a quarter of J.
+    rng = np.random.default_rng(5)
+    terms = terms_of(some_statements(), 3)
+    phi, coef = np.tile(rng.normal(size=(12, 4)), (4, 1)), rng.normal(size=(5, 3))
+    four = terms._replace(cell_weight=4 * terms.cell_weight, pair_weight=4 * terms.pair_weight)
+    of_all = Setting(7.0, 0.3)
+    whole = objective(phi, four, of_all, coef)
+    starts = Starts([], np.arange(12), terms, share=0.25)
+    part = objective(starts.taken(phi), terms, starts.setting(of_all, 48), coef)
+    assert_allclose(4.0 * part[0], whole[0], rtol=1e-12)
+    assert_allclose(4.0 * part[1], whole[1], rtol=1e-9, atol=1e-9)
+
+
 def nuisance(n=400, K=3, seed=0):
     """Classes in two columns of small variance, beside six wide columns of noise."""
     rng = np.random.default_rng(seed)
@@ -158,9 +186,23 @@ def test_a_large_fit_uses_a_sample_and_labels_all_rows():
     X, y = nuisance(40_000)
     partial = np.where(np.arange(len(y)) < 20_000, y, -1)
     model = DiscriminativeClustering(3, random_state=0).fit(X, partial)
-    assert len(model._views.committee.fit_X) == 15_000
+    assert len(model._views.committee.fit_X) == 12_500
     assert adjusted_rand_score(y[20_000:], model.labels_[20_000:]) > 0.8
     assert_array_equal(model.predict(X[:1000]), model.labels_[:1000])
+
+
+@pytest.mark.parametrize(("annotated", "fitted"), [(500, 7_500), (6_000, 8_000)])
+def test_above_6_000_rows_it_is_fitted_to_the_annotated_rows_and_some_others(annotated, fitted):
+    X, y = nuisance(8_000)
+    partial = np.where(np.arange(len(y)) < annotated, y, -1)
+    model = DiscriminativeClustering(3, random_state=0).fit(X, partial)
+    assert len(model._views.committee.fit_X) == fitted
+    assert (np.diff(model.history_) <= 0).all()
+    assert adjusted_rand_score(y[6_000:], model.labels_[6_000:]) > 0.8
+    with threads(2):
+        again = DiscriminativeClustering(3, random_state=0).fit(X, partial)
+    assert_array_equal(again.history_, model.history_)
+    assert_array_equal(again.predict(X), model.labels_)
 
 
 # Annotators

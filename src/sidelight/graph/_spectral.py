@@ -2,13 +2,13 @@
 
 import warnings
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh
 from sklearn.exceptions import ConvergenceWarning
 
 from sidelight.blocks import one_blas_thread
@@ -18,6 +18,7 @@ Ints = NDArray[np.int64]
 
 _DENSE_ROWS = 500  # up to here all eigenvectors of an array take no longer than Lanczos' few
 _TOLERANCE = 1e-9  # of the residual: vectors are then exact to about 1e-9 over the eigengap
+_SINGLE_TOLERANCE = 1e-5  # the same in single precision, which rounds to 6e-8
 _NEAR = 1e-6  # entries that differ by less are equally large, when a sign is chosen
 
 
@@ -63,7 +64,9 @@ def normalized_adjacency(graph: sparse.csr_array) -> sparse.csr_array:
     return sparse.csr_array((data, graph.indices, graph.indptr), shape=graph.shape)
 
 
-def leading_eigenvectors(graph: sparse.csr_array, n_vectors: int) -> Spectrum:
+def leading_eigenvectors(
+    graph: sparse.csr_array, n_vectors: int, *, single: bool = False
+) -> Spectrum:
     """The eigenvectors of the normalised adjacency S with the largest eigenvalues.
 
     Parameters
@@ -73,6 +76,9 @@ def leading_eigenvectors(graph: sparse.csr_array, n_vectors: int) -> Spectrum:
         into parts and have rows without neighbours.
     n_vectors : int
         How many; all where there are fewer rows.
+    single : bool, default=False
+        Whether to iterate in single precision: half of the time, and vectors that are exact to
+        about 1e-5 over the eigengap. Where that does not converge, double precision is used.
 
     Returns
     -------
@@ -114,7 +120,7 @@ def leading_eigenvectors(graph: sparse.csr_array, n_vectors: int) -> Spectrum:
         with one_blas_thread():  # sums in another order would be other bits
             for rows, vector in zip(parts, trivial, strict=True):
                 inside = S if len(rows) == S.shape[0] else S[rows][:, rows]
-                values, vectors = _beside(inside, vector, min(n_left, len(rows) - 1))
+                values, vectors = _beside(inside, vector, min(n_left, len(rows) - 1), single)
                 more += [(v, rows, vectors[:, k]) for k, v in enumerate(values)]
         found += sorted(more, key=lambda pair: -pair[0])[:n_left]
     values, vectors = np.array([pair[0] for pair in found]), np.zeros((S.shape[0], len(found)))
@@ -143,7 +149,7 @@ def _components(graph: sparse.csr_array) -> tuple[list[Ints], Ints]:
     return [rows[c] for c in by_size[: int((size > 0).sum())]], np.flatnonzero(~has_edges)
 
 
-def _beside(S: sparse.csr_array, known: Floats, n_vectors: int) -> Spectrum:
+def _beside(S: sparse.csr_array, known: Floats, n_vectors: int, single: bool) -> Spectrum:
     """The leading eigenvectors of a connected graph, except the first, which is known.
 
     S − 2 v v' moves its eigenvalue from 1 to −1, the lowest that there is.
@@ -152,6 +158,16 @@ def _beside(S: sparse.csr_array, known: Floats, n_vectors: int) -> Spectrum:
     def times(v: Floats) -> Floats:
         return np.asarray(S @ v - 2.0 * np.multiply.outer(known, known @ v))
 
+    if single and _is_iterative(S.shape[0], n_vectors):
+        T, first = S.astype(np.float32), known.astype(np.float32)
+        try:
+            found = _lanczos(
+                lambda v: T @ v - (2.0 * (first @ v)) * first, S.shape[0], n_vectors,
+                np.float32, _SINGLE_TOLERANCE,
+            )  # fmt: skip
+            return Spectrum(*(part.astype(np.float64) for part in found))
+        except ArpackError:
+            pass
     return largest_eigenvectors(times, S.shape[0], n_vectors)
 
 
@@ -185,15 +201,13 @@ def largest_eigenvectors(
     n, n_vectors = n_samples, min(n_vectors, n_samples)
     if n_vectors == 0:
         return Spectrum(np.empty(0), np.empty((n, 0)))
-    if n <= _DENSE_ROWS or n_vectors >= n - 1:
+    if not _is_iterative(n, n_vectors):
         full = times(np.eye(n))
         # By divide and conquer: the solver for a few of them fails where many are equal.
         values, vectors = linalg.eigh((full + full.T) / 2, driver="evd")
         return Spectrum(values[: -n_vectors - 1 : -1], vectors[:, : -n_vectors - 1 : -1])
-    matrix = LinearOperator((n, n), matvec=lambda v: times(v.ravel()), dtype=np.float64)
-    start = np.random.default_rng(0).uniform(-1.0, 1.0, size=n)
     try:
-        values, vectors = eigsh(matrix, k=n_vectors, which="LA", v0=start, tol=_TOLERANCE)
+        return _lanczos(lambda v: times(v.ravel()), n, n_vectors, np.float64, _TOLERANCE)
     except ArpackNoConvergence as stopped:
         values, vectors = stopped.eigenvalues, stopped.eigenvectors
         warnings.warn(
@@ -202,6 +216,24 @@ def largest_eigenvectors(
             ConvergenceWarning,
             stacklevel=3,
         )
+    return _sorted(values, vectors)
+
+
+def _is_iterative(n_samples: int, n_vectors: int) -> bool:
+    """Whether a few vectors of a large matrix are wanted."""
+    return n_samples > _DENSE_ROWS and 0 < n_vectors < n_samples - 1
+
+
+def _lanczos(
+    times: Callable[[Any], Any], n_samples: int, n_vectors: int, dtype: Any, tolerance: float
+) -> Spectrum:
+    """Lanczos iterations from a fixed vector."""
+    matrix = LinearOperator((n_samples, n_samples), matvec=times, dtype=dtype)
+    start = np.random.default_rng(0).uniform(-1.0, 1.0, size=n_samples).astype(dtype)
+    return _sorted(*eigsh(matrix, k=n_vectors, which="LA", v0=start, tol=tolerance))
+
+
+def _sorted(values: Floats, vectors: Floats) -> Spectrum:
     order = np.argsort(-values, kind="stable")
     return Spectrum(values[order], vectors[:, order])
 

@@ -49,10 +49,9 @@ from sidelight.models._discriminative.committee import Committee
 from sidelight.models._discriminative.mixture import Mixture, fit_mixture
 from sidelight.models._discriminative.problem import Problem, fit_in_full
 from sidelight.models._discriminative.sample import (
-    ANNOTATED_ROWS,
-    RANDOM_ROWS,
     Projection,
     fit_projection,
+    sizes,
 )
 from sidelight.models._discriminative.starts import number_found
 from sidelight.models._discriminative.statements import (
@@ -132,13 +131,14 @@ class DiscriminativeClustering(SideClusterer):
 
     The answer is the mean of their p with a weight of three quarters, and that of a
     `BayesianMixture` with the rest, which sees classes that differ in covariance (up to 100
-    columns; fitted to at most 5,000 rows, above 6,000 to a looser tolerance). Above 6,000
-    rows, if there are no pairs, the mixture has one start, and a sample of 1,500 rows finds the
-    starts of the classifiers.
+    columns; fitted to at most 5,000 rows; above 6,000 rows from one start, with pairs the
+    committee's answer, and to a looser tolerance).
     Columns of X keep their relative scale: standardise them first if their units are not
-    comparable. Above 15,000 rows the classifiers are fitted to at most 10,000 annotated and 5,000
-    other rows, and all rows are assigned in one pass. Sparse rows of more than 256 columns are
-    projected to 100 singular vectors. There is no paper: `as_published` gives the defaults.
+    comparable. Above 6,000 rows the classifiers are fitted to at most 10,000 annotated rows and to
+    others, 2,500 or as many as make 7,500, each of which has the weight in J of all rows (15,000 at
+    most) that it stands for; a sample of these (1,500 rows, with pairs up to 6,000) finds and
+    compares the starts; and all rows are assigned in one pass. Sparse rows of more than 256 columns
+    are projected to 100 singular vectors. There is no paper: `as_published` gives the defaults.
 
     With two or more annotators, ``statement_error_`` and ``annotator_accuracy_`` are cross-fitted.
     With one annotator, ``statement_error_`` comes from classifiers that have seen the statement, so
@@ -174,7 +174,7 @@ class DiscriminativeClustering(SideClusterer):
     weight_unit = "a probability; estimated for each annotator where there are two or more"
     takes_sparse = True
     on_dask = True
-    scales = "A fit takes about 5 s per 10,000 rows; above 15,000 rows it uses a sample of them."
+    scales = "A fit takes 2 to 6 s; above 6,000 rows it uses a sample of at most 12,500 of them."
     _published: ClassVar[dict[str, Any]] = {}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
@@ -281,7 +281,7 @@ class DiscriminativeClustering(SideClusterer):
     def _fit_committee(self, rows: Blocks, side: SideInformation, seed: int, task: Task) -> "_Run":
         """Learn the metric, find the number of clusters, judge annotators, fit the members."""
         n = rows.n_samples
-        chosen = fitted_rows(side, n, np.random.default_rng(seed), ANNOTATED_ROWS, RANDOM_ROWS)
+        chosen = fitted_rows(side, n, np.random.default_rng(seed), *sizes(side, n))
         if chosen is None and rows.data is None:  # few rows on Dask
             chosen = np.arange(n)
         sample = rows.data if chosen is None else rows.take(chosen)
@@ -299,7 +299,7 @@ class DiscriminativeClustering(SideClusterer):
         metric = learn(rates.trusted(who))
         K = self.n_clusters or number_found(metric(X), about, len(about.labelled_classes), seed)
         column = columns_of(side, classes_with_columns(side, K))
-        problem = Problem(X, about, column[inside], who[inside], K, seed)
+        problem = Problem(X, about, column[inside], who[inside], K, seed, n)
         wrong = np.full(side.n_statements, np.nan)
         if rates.free.any():
             rates, wrong[inside] = estimate_rates(problem, rates)

@@ -28,12 +28,15 @@ class Steps(NamedTuple):
     """Iterations: of imitation and of J for each start, then for what is kept.
 
     reuse : the second setting goes on from the first, and not from the start.
+    large : features are stored by columns, and eigenvectors found in single precision: other
+        rounding, in half of the time.
     """
 
     imitate: int
     compare: int
     finish: int
     reuse: bool
+    large: bool = False
 
 
 # With many rows starts are compared early, and the second setting goes on from the first: that
@@ -41,6 +44,7 @@ class Steps(NamedTuple):
 FULL_ROWS = 2_000
 FULL = Steps(40, 100, 100, False)
 FAST = Steps(20, 25, 50, True)
+LARGE = Steps(15, 20, 50, True, large=True)  # the first two on a sample
 QUICK = Steps(15, 30, 20, True)  # for cross-fitting
 
 
@@ -92,10 +96,39 @@ class Committee(NamedTuple):
         return p
 
 
-def settings(n_clusters: int) -> list[Setting]:
-    """The two settings; C grows with K, or columns without labels vanish."""
+def settings(n_clusters: int, stand_for: float = 1.0) -> list[Setting]:
+    """The two settings; C grows with K, or columns without labels vanish.
+
+    stand_for : the rows that each fitted row stands for.
+    """
     more = max(1.0, n_clusters / 10)
-    return [Setting(100.0 * more, 0.05), Setting(10.0 * more, 0.1)]
+    return [Setting(100.0 * more, 0.05 * stand_for), Setting(10.0 * more, 0.1 * stand_for)]
+
+
+class Starts(NamedTuple):
+    """Partitions to start from, and the rows on which they are compared.
+
+    rows : None for all; labels : of these rows; terms : of the statements about them.
+    share : of the weight of all statements.
+    """
+
+    labels: list[Ints]
+    rows: Ints | None
+    terms: Terms
+    share: float = 1.0
+
+    def taken(self, phi: NDArray[Any]) -> NDArray[Any]:
+        """The features of the rows."""
+        if self.rows is None:
+            return phi
+        return np.array(phi[self.rows], order="C" if phi.flags.c_contiguous else "F")
+
+    def setting(self, of_all: Setting, n_samples: int) -> Setting:
+        """The setting with which J of the rows is as J of all rows, times the share."""
+        if self.rows is None:
+            return of_all
+        more = self.share * n_samples / len(self.rows)
+        return Setting(of_all.ridge / self.share, of_all.entropy * more)
 
 
 class Said(NamedTuple):
@@ -108,19 +141,23 @@ class Said(NamedTuple):
 def fit_committee(
     X: NDArray[Any],
     terms: Terms,
-    starts: list[Ints],
+    starts: Starts,
     seed: int,
     steps: Steps,
     *,
+    stand_for: float = 1.0,
     some: Ints | None = None,
     each_step: Callable[[], bool] | None = None,
 ) -> tuple[Committee, Said]:
-    """Fit all members to rows in the learned metric; some: rows with memberships by each member."""
+    """Fit all members to rows in the learned metric.
+
+    stand_for : the rows that each of them stands for; some : rows with memberships by each member.
+    """
     n = len(X)
     X = X.astype(np.float64 if n <= FULL_ROWS else np.float32, copy=False)
     rng = np.random.default_rng(seed)
     kernel = Kernel.of(X, rng)
-    graph = graph_features(X, terms.n_clusters, seed)
+    graph = graph_features(X, terms.n_clusters, seed, single=steps.large)
     scale = unit(X)
     linear = X / X.dtype.type(scale)
     blocks = {
@@ -133,7 +170,9 @@ def fit_committee(
     by_graph: list[Floats] = []
     each = []
     for name, phi in blocks.items():
-        for setting, fitted in _fit_block(phi, terms, starts, steps, each_step):
+        if steps.large:
+            phi = np.asfortranarray(phi)
+        for setting, fitted in _fit_block(phi, terms, starts, steps, each_step, stand_for):
             p = np.exp(log_memberships(phi, fitted.coef)).astype(np.float64)
             if name == "G":
                 p = p[graph.first_twin]
@@ -151,34 +190,48 @@ def fit_committee(
 def _fit_block(
     phi: NDArray[Any],
     terms: Terms,
-    starts: list[Ints],
+    starts: Starts,
     steps: Steps,
     step: Callable[[], bool] | None,
+    stand_for: float,
 ) -> list[tuple[Setting, Fitted]]:
     """Both settings of one block, from the start with the lowest J at the first setting."""
-    weak, strong = settings(terms.n_clusters)
-    n, K = len(phi), terms.n_clusters
-    weight = max(len(terms.rows), 20, 0.02 * n) / n
+    weak, strong = settings(terms.n_clusters, stand_for)
+    some = starts.taken(phi)
+    first_setting = starts.setting(weak, len(phi))
 
     def begin(start: Ints, setting: Setting) -> Floats:
-        known = start >= 0
-        target = np.full((n, K), 1.0 / K, dtype=phi.dtype)
-        target[known] *= 0.1
-        target[np.flatnonzero(known), start[known]] += 0.9
-        coef = np.zeros((phi.shape[1] + 1, K))
-        return imitate(phi, target, weight, setting.ridge, coef, steps.imitate)
+        return _imitated(some, start, starts.terms, setting, steps.imitate)
 
-    runs = [minimise(phi, terms, weak, begin(z, weak), steps.compare, step) for z in starts]
+    runs = [
+        minimise(some, starts.terms, first_setting, begin(z, first_setting), steps.compare, step)
+        for z in starts.labels
+    ]
     best = int(np.argmin([run.objective for run in runs]))
     first = runs[best]
     if steps.reuse:
         more = minimise(phi, terms, weak, first.coef, steps.finish, step)
-        first = Fitted(more.coef, first.history + more.history[1:])
+        of_all = starts.rows is None
+        first = Fitted(more.coef, first.history + more.history[1:] if of_all else more.history)
         coef = first.coef
     else:
-        coef = begin(starts[best], strong)
+        coef = begin(starts.labels[best], strong)
     second = minimise(phi, terms, strong, coef, steps.finish, step)
     return [(weak, first), (strong, second)]
+
+
+def _imitated(
+    phi: NDArray[Any], start: Ints, terms: Terms, setting: Setting, n_steps: int
+) -> Floats:
+    """Coefficients that imitate a partition, as much as there are annotated rows."""
+    n, K = len(phi), terms.n_clusters
+    weight = max(len(terms.rows), 20, 0.02 * n) / n
+    known = start >= 0
+    target = np.full((n, K), 1.0 / K, dtype=phi.dtype)
+    target[known] *= 0.1
+    target[np.flatnonzero(known), start[known]] += 0.9
+    coef = np.zeros((phi.shape[1] + 1, K))
+    return imitate(phi, target, weight, setting.ridge, coef, n_steps)
 
 
 def matched(total: Floats, p: Floats) -> Ints:

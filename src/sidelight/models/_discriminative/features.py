@@ -91,8 +91,13 @@ class GraphFeatures(NamedTuple):
     first_twin: Ints
 
 
-def graph_features(X: NDArray[Any], n_clusters: int, seed: int) -> GraphFeatures:
-    """Columns of the leading eigenvectors of the locally scaled neighbour graph."""
+def graph_features(
+    X: NDArray[Any], n_clusters: int, seed: int, *, single: bool = False
+) -> GraphFeatures:
+    """Columns of the leading eigenvectors of the locally scaled neighbour graph.
+
+    single : whether these are found in single precision.
+    """
     n = len(X)
     if n < 2:
         return GraphFeatures(np.zeros((n, 1)), np.arange(n))
@@ -101,7 +106,7 @@ def graph_features(X: NDArray[Any], n_clusters: int, seed: int) -> GraphFeatures
     row = np.repeat(np.arange(n), np.diff(graph.indptr))
     graph.data = local_weights(graph.data, scale[row], scale[graph.indices])
     graph.eliminate_zeros()
-    columns = _embedding(graph, max(60, n_clusters + 20))
+    columns = _embedding(graph, max(60, n_clusters + 20), single)
     twin = np.arange(n)
     lists = np.diff(found.indptr)
     same = found.distances <= SAME * math.sqrt(X.shape[1])
@@ -109,9 +114,9 @@ def graph_features(X: NDArray[Any], n_clusters: int, seed: int) -> GraphFeatures
     return GraphFeatures(columns / unit(columns), twin)
 
 
-def _embedding(graph: sparse.csr_array, n_vectors: int) -> Floats:
+def _embedding(graph: sparse.csr_array, n_vectors: int, single: bool) -> Floats:
     """Eigenvectors 2 … n_vectors of D^-1/2 W D^-1/2 times D^-1/2, smooth ones longer."""
-    values, vectors = leading_eigenvectors(graph, n_vectors)
+    values, vectors = leading_eigenvectors(graph, n_vectors, single=single)
     degree = np.asarray(graph.sum(axis=1)).ravel()
     inverse = np.divide(1.0, np.sqrt(degree), out=np.zeros(len(degree)), where=degree > 0)
     smooth = np.sqrt((1 - _SPREAD) / (1 - _SPREAD * np.minimum(values, 1.0)))

@@ -7,16 +7,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.blocks import as_blocks
-from sidelight.graph import query_neighbors
 from sidelight.models._discriminative.committee import (
     FAST,
     FULL,
     FULL_ROWS,
+    LARGE,
     QUICK,
     Committee,
     Said,
+    Starts,
     fit_committee,
 )
+from sidelight.models._discriminative.sample import MOST_ROWS
 from sidelight.models._discriminative.starts import in_columns, starting_partitions
 from sidelight.models._discriminative.statements import statement_terms, votes_of
 from sidelight.models._fitting import is_small
@@ -28,9 +30,12 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-# Rows from which starts are found, above 6,000 (50 for each cluster, if that is more). ARI was
-# within .002 of that with starts from all rows (labels, two draws of five data sets).
+# Above 6,000 rows a sample finds and compares the starts: of 1,500 rows (50 for each cluster, if
+# that is more), half of them annotated. With pairs it needs more, above all rows without
+# statements: 1,500 of them gave up to .09 less than 3,000 on single draws of satimage (two to ten
+# draws of six data sets).
 _START_ROWS = 1_500
+_PAIRED_START_ROWS = (3_000, 3_000)  # annotated and others
 
 
 class Problem(NamedTuple):
@@ -38,6 +43,7 @@ class Problem(NamedTuple):
 
     column : of each statement the column of its class, -1 for none.
     annotator : of each statement the number of its annotator.
+    n_samples : rows of the data, of which these may be a sample.
     """
 
     X: NDArray[Any]
@@ -46,6 +52,7 @@ class Problem(NamedTuple):
     annotator: Ints
     n_clusters: int
     seed: int
+    n_samples: int
 
 
 def fit_in_full(
@@ -62,37 +69,36 @@ def fit_in_full(
     """
     side, column, K = problem.side, problem.column, problem.n_clusters
     Z = metric(problem.X)
-    if init is None:
-        starts = _starts(problem, Z, use)
-    else:
-        starts = [in_columns(init, votes_of(side, column, use), K)]
     terms = statement_terms(side, error, column, K)
+    if init is None:
+        starts = _starts(problem, Z, error, use)
+    else:
+        starts = Starts([in_columns(init, votes_of(side, column, use), K)], None, terms)
     steps = FULL if len(Z) <= FULL_ROWS else FAST
-    committee, said = fit_committee(Z, terms, starts, problem.seed, steps, each_step=each_step)
+    committee, said = fit_committee(
+        Z, terms, starts, problem.seed, steps if is_small(problem.n_samples) else LARGE,
+        stand_for=min(problem.n_samples, MOST_ROWS) / len(Z), each_step=each_step,
+    )  # fmt: skip
     return committee, said.mean
 
 
-def _starts(problem: Problem, Z: NDArray[Any], use: Bools) -> list[Ints]:
-    """Partitions to start from; above 6,000 rows, those of a sample, handed to the nearest rows.
-
-    They are only starts, and took a quarter of the time at 10,000 rows. Not with pairs: stretched
-    Gaussians fell from .98 to .94 and pendigits from .82 to .78.
-    """
-    side, seed = problem.side, problem.seed
+def _starts(problem: Problem, Z: NDArray[Any], error: Floats, use: Bools) -> Starts:
+    """Partitions to start from; above 6,000 rows a sample finds and compares them."""
+    side, seed, K = problem.side, problem.seed, problem.n_clusters
     chosen = None
-    if not is_small(len(Z)) and not has_pairs(side):
-        size = max(_START_ROWS, 50 * problem.n_clusters)
-        n_annotated = min(size // 2, len(side.annotated_rows))
-        draw = np.random.default_rng(seed)
-        chosen = fitted_rows(side, len(Z), draw, n_annotated, size - n_annotated)
+    if not is_small(problem.n_samples):
+        size = max(_START_ROWS, 50 * K)
+        n_annotated, n_others = _PAIRED_START_ROWS if has_pairs(side) else (size // 2, size // 2)
+        n_annotated = min(n_annotated, len(side.annotated_rows))
+        n_others = max(n_others, size - n_annotated)
+        chosen = fitted_rows(side, len(Z), np.random.default_rng(seed), n_annotated, n_others)
     inside, about = said_about(side, chosen)
-    votes = votes_of(about, problem.column[inside], use[inside])
+    column, see = problem.column[inside], use[inside]
     rows = Z if chosen is None else Z[chosen]
-    found = starting_partitions(rows, about.where(use[inside]), votes, problem.n_clusters, seed)
-    if chosen is None:
-        return found
-    near = query_neighbors(Z, rows, 1, random_state=seed).indices.ravel()
-    return [labels[near] for labels in found]
+    found = starting_partitions(rows, about.where(see), votes_of(about, column, see), K, seed)
+    weight = side.statements.weight * side.statements.binding
+    share = float(weight[inside].sum() / weight.sum()) if weight[inside].any() else 1.0
+    return Starts(found, chosen, statement_terms(about, error[inside], column, K), share)
 
 
 def fit_quickly(problem: Problem, error: Floats, see: Bools, use: Bools, rows: Ints) -> Said:
@@ -104,6 +110,7 @@ def fit_quickly(problem: Problem, error: Floats, see: Bools, use: Bools, rows: I
     learned = side.where(see & use)
     Z = learn_metric(as_blocks(problem.X), tied_groups(learned))(problem.X)
     votes = votes_of(side, column, see & use)
-    starts = starting_partitions(Z, learned, votes, K, problem.seed, quick=True)
     terms = statement_terms(side, error, column, K, see)
+    found = starting_partitions(Z, learned, votes, K, problem.seed, quick=True)
+    starts = Starts(found, None, terms)
     return fit_committee(Z, terms, starts, problem.seed, QUICK, some=rows)[1]
