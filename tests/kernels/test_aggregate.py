@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 
 import oracles_markov_aggregation as oracle
+from kernel_parts import called_from_python
 from sidelight._kernels import aggregate as kernels
 from sidelight.models._markov import chain as chains
 from sidelight.models._markov import search as search
@@ -68,18 +69,19 @@ def kernel_changes(chain, units, state, u, beta):
     work = search.work_space(chain, len(state.p))
     known = (u, own, chain.Jt, moving, rules, kernels.State(*state[:-1]), work)
     if chain.is_dense:
-        kernels.changes_dense(*known, search.logs_of(state.R))
+        called_from_python(kernels.changes_dense)(*known, search.logs_of(state.R))
     else:
-        kernels.changes_sparse(*known)
+        called_from_python(kernels.changes_sparse)(*known)
     return work.change - work.change[own]
 
 
 def test_logarithms_are_exact():
     values = np.concatenate([10.0 ** -np.arange(300), np.random.default_rng(0).random(1000), [2.0]])
     logs, scratch = np.empty((2, len(values)))
-    kernels.log2_all(values, logs, scratch)
+    log2_all = called_from_python(kernels.log2_all)
+    log2_all(values, logs, scratch)
     np.testing.assert_allclose(logs, np.log2(values), rtol=4e-16, atol=4e-16)
-    kernels.log2_all(np.zeros(3), logs[:3], scratch[:3])
+    log2_all(np.zeros(3), logs[:3], scratch[:3])
     assert (0.0 * logs[:3] == 0).all()
 
 

@@ -22,6 +22,17 @@ misses = sum(caller.twice.stats.cache_misses.values())
 print(hits, misses, cache_folder(Path(caller.__file__)))
 """
 
+PARTS = """
+import sys
+from sidelight._kernels import _parts
+_parts.KNOWN = _parts.KNOWN and sys.argv[1:] != ["whole"]
+from sidelight._kernels import caller
+assert caller.power(2.0, 10) == 1024.0
+stats = caller.half_power.stats
+hits = sum(caller.power.stats.cache_hits.values())
+print(hits, sum(stats.cache_misses.values()), stats.cache_path)
+"""
+
 OUTSIDE = """
 import numpy as np
 from sidelight._kernels import caller
@@ -41,8 +52,21 @@ def times(x, y):
 """
 
 CALLER = """
-from sidelight._kernels._jit import jit
+from sidelight._kernels._jit import jit, part
 from sidelight._kernels.called import times
+
+
+@part
+def half_power(x, n):
+    y = 1.0
+    for _ in range(n // 2):
+        y *= x
+    return y
+
+
+@jit
+def power(x, n):
+    return half_power(x, n) * half_power(x, n)
 
 
 @jit
@@ -56,7 +80,7 @@ def last_of_three(x):
 """
 
 
-def start(code, source, **environment):
+def start(code, source, *arguments, **environment):
     settings = {
         k: v
         for k, v in os.environ.items()
@@ -64,7 +88,7 @@ def start(code, source, **environment):
     }
     settings |= {"PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"} | environment
     return subprocess.Popen(
-        [sys.executable, "-c", code], env=settings, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", code, *arguments], env=settings, stdout=subprocess.PIPE, text=True
     )
 
 
@@ -81,7 +105,7 @@ def copy_of_package(tmp_path):
     kernels = source / "sidelight" / "_kernels"
     kernels.mkdir(parents=True)
     (source / "sidelight" / "__init__.py").touch()  # the package's own imports the registry
-    for name in ("__init__.py", "_jit.py"):
+    for name in ("__init__.py", "_jit.py", "_parts.py"):
         shutil.copy(PACKAGE / "_kernels" / name, kernels)
     (kernels / "called.py").write_text(CALLED)
     (kernels / "caller.py").write_text(CALLER)
@@ -98,6 +122,20 @@ def test_compiled_kernels_are_found_again(copy_of_package, tmp_path):
     assert (hits, misses) == (1, 0)
     assert folder in folders
     assert Path(folder).is_relative_to(tmp_path / "cache")
+
+
+def test_parts_are_compiled_and_stored_with_the_kernels_that_call_them(copy_of_package, tmp_path):
+    cache = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    assert answer(start(PARTS, copy_of_package, **cache)) == (0, 1, "None")
+    assert answer(start(PARTS, copy_of_package, **cache)) == (1, 0, "None")
+
+
+def test_parts_can_be_compiled_as_other_functions(copy_of_package, tmp_path):
+    hits, _, folder = answer(
+        start(PARTS, copy_of_package, "whole", XDG_CACHE_HOME=str(tmp_path / "cache"))
+    )
+    assert hits == 0
+    assert folder != "None"
 
 
 @pytest.mark.parametrize(("edited", "hits_misses"), [("called.py", (0, 1)), ("other.py", (1, 0))])

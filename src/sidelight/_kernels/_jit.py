@@ -1,15 +1,20 @@
 """How kernels are compiled, and where the machine code is stored: decided here for all of them."""
 
 import functools
+import gc
 import hashlib
 import os
 import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core.compiler import Compiler
+
+from sidelight._kernels._parts import KNOWN, PartCompiler
 
 _HERE = Path(__file__).parent
 _IMPORT = re.compile(rf"^from {re.escape(__package__)}\.(\w+) import ", re.MULTILINE)
@@ -84,22 +89,24 @@ def bare(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
-    """As ``bare``, for parts of kernels, inlined because a call passes every array as seven
-    numbers.
+    """As ``part``, inlined because a call passes every array as seven numbers."""
+    return part(function, forceinline=True)
 
-    Only other kernels can call it: an entry point from Python, which unpacks tuples, would take
-    longer to compile than the function itself.
+
+def part(function: Callable[..., Any], **options: bool) -> Callable[..., Any]:
+    """As ``bare``, for parts of kernels: only other kernels can call it.
+
+    An entry point from Python, which unpacks tuples, would take longer to compile than the function
+    itself. A part is not stored on disk: its code is in the kernels that call it.
     """
-    return _compiled(function, _nrt=False, forceinline=True, no_cpython_wrapper=True)
+    options |= {"_nrt": False, "no_cpython_wrapper": True}
+    if not KNOWN:
+        return _compiled(function, **options)
+    return _dispatcher(function, pipeline_class=PartCompiler, **options)
 
 
-def part(function: Callable[..., Any]) -> Callable[..., Any]:
-    """As ``inlined``, for parts that are called in several places, or too long to repeat."""
-    return _compiled(function, _nrt=False, no_cpython_wrapper=True)
-
-
-def _compiled(function: Callable[..., Any], **options: bool) -> Callable[..., Any]:
-    dispatcher = numba.njit(
+def _dispatcher(function: Callable[..., Any], **options: Any) -> Any:
+    return numba.njit(
         function,
         nogil=True,
         error_model="numpy",
@@ -108,6 +115,33 @@ def _compiled(function: Callable[..., Any], **options: bool) -> Callable[..., An
         no_cfunc_wrapper=True,  # an entry point for C, which is not used
         **options,
     )
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+class _KernelCompiler(Compiler):
+    """numba's compiler, during which Python looks for no garbage.
+
+    The compiler makes hundreds of thousands of objects, so Python would search all objects of the
+    process every few kernels: an eighth of the time. numba compiles in one thread at a time.
+    """
+
+    def compile_extra(self, function: Any) -> Any:
+        with _without_collections():
+            return super().compile_extra(function)
+
+
+def _compiled(function: Callable[..., Any], **options: bool) -> Callable[..., Any]:
+    dispatcher = _dispatcher(function, pipeline_class=_KernelCompiler, **options)
     folder = cache_folder(Path(function.__code__.co_filename))
     if folder is not None:
         # numba reads its setting when caching is switched on; the user's own is put back.

@@ -68,7 +68,7 @@ A11, A13, A15, A17 = 2 * LOG2_E / 11, 2 * LOG2_E / 13, 2 * LOG2_E / 15, 2 * LOG2
 A19 = 2 * LOG2_E / 19
 
 
-@jit
+@part
 def log2_all(values, logs, mantissas):
     """Logarithms of numbers that are zero or more, exact to 2e-16; -1023 for zero. logs: OUT.
 
@@ -88,7 +88,7 @@ def log2_all(values, logs, mantissas):
         logs[i] = (logs[i] - 4503599627371519.0) + t * low
 
 
-@jit
+@part
 def plogp(x):
     """h(x) = x log2 x, and 0 where rounding has made x negative."""
     return x * np.log2(x) if x > 0.0 else 0.0
@@ -114,7 +114,7 @@ def sum_by_cluster(R, labels, Q):
             Q[labels[i], k] += R[i, k]
 
 
-@jit
+@part
 def unit_flow(R, members, start, stop, flow):
     """The mass between a unit and each cluster: the sum of the rows of R. flow (K): OUT."""
     for k in range(R.shape[1]):
@@ -124,7 +124,7 @@ def unit_flow(R, members, start, stop, flow):
             flow[k] += R[members[t], k]
 
 
-@jit
+@part
 def sum_changes(with_unit, logs, h0, by_rows, gain):
     """The sum over z of h(with_unit[z, k]) less h0[k, z] (by rows) or h0[z, k]. gain (K): OUT."""
     n_clusters = gain.shape[0]
@@ -260,7 +260,7 @@ def broken_weights(u, labels, said, rival_mass, cost):
             cost[k] += w * others
 
 
-@jit
+@part
 def choose(cost, change, own, hard, penalty):
     """The best cluster for a unit, own unless another is better; ties go to the lowest.
 
@@ -311,7 +311,7 @@ def best_cluster(u, own, said, rules, state, work):
 # Dense chains
 
 
-@jit
+@part
 def sum_rows(J, members, start, stop, column):
     """The sum of some rows of J. column (n): OUT."""
     first = J[members[start]]
@@ -323,7 +323,7 @@ def sum_rows(J, members, start, stop, column):
             column[i] += row[i]
 
 
-@jit
+@part
 def row_gain_dense(column, sign, R, logs, inverse, part, total):
     """The change of the sum of h(R) over a column of it when sign * column is added to it.
 
@@ -358,7 +358,7 @@ def row_gain_dense(column, sign, R, logs, inverse, part, total):
     return rest
 
 
-@jit
+@part
 def refresh_logs(R, logs, inverse, scratch):
     """log2 R + log2 e and 1 / R of a column, as `row_gain_dense` takes them. logs, inverse: OUT."""
     log2_all(R, logs, scratch)
@@ -368,6 +368,13 @@ def refresh_logs(R, logs, inverse, scratch):
 
 
 @jit
+def refresh_all_logs(R, logs, inverse, scratch):
+    """`refresh_logs` of every column of R. logs, inverse: OUT."""
+    for k in range(R.shape[1]):
+        refresh_logs(R[:, k], logs[:, k], inverse[:, k], scratch)
+
+
+@part
 def add_column(column, own, best, R):
     """Move a column of J from cluster own to best. R: OUT."""
     left, joined = R[:, own], R[:, best]  # one loop each: they might overlap
@@ -377,7 +384,7 @@ def add_column(column, own, best, R):
         joined[i] += column[i]
 
 
-@bare
+@part
 def changes_dense(u, own, Jt, units, rules, state, work, logs):
     """C_beta with unit u in each cluster, up to a constant. work.change: OUT.
 
@@ -484,7 +491,7 @@ def clear(n_touched, work):
         work.column[work.touched[t]] = 0.0
 
 
-@bare
+@part
 def changes_sparse(u, own, Jt, units, rules, state, work):
     """The same for a chain in CSR form; returns how many places of column are in use."""
     changes_between(u, own, units, rules, state, work)
@@ -556,15 +563,15 @@ def colour(said, random_labels, labels, rival_mass):
         best = random_labels[u]
         if n_said > 0 or said.place[u] >= 0:
             broken_weights(u, labels, said, rival_mass, cost)
-            best = 0
+            best = np.int64(0)
             for k in range(1, cost.shape[0]):
                 if cost[k] < cost[best] - 1e-12:
                     best = k
         labels[u] = best
-        move_rivals(u, said, -1, best, rival_mass)
+        move_rivals(u, said, np.int64(-1), best, rival_mass)
 
 
-@jit
+@part
 def clear_wish(wish):
     """By how much the best cluster of a unit is better than the next one."""
     if wish.shape[0] == 1:
@@ -603,13 +610,13 @@ def repair(said, wish, labels, rival_mass):
         if labels[u] >= 0 or -n_pressing != pressed[u]:
             continue  # an older entry of the same unit
         broken_weights(u, labels, said, rival_mass, cost)
-        best = 0
+        best = np.int64(0)
         for k in range(1, cost.shape[0]):
             is_less = cost[k] < cost[best] - 1e-12
             if is_less or (cost[k] <= cost[best] + 1e-12 and wish[u, k] > wish[u, best]):
                 best = k
         labels[u] = best
-        move_rivals(u, said, -1, best, rival_mass)
+        move_rivals(u, said, np.int64(-1), best, rival_mass)
         for t in range(partner_span[u], partner_span[u + 1]):
             v = partner[t]
             if labels[v] < 0:
@@ -617,7 +624,7 @@ def repair(said, wish, labels, rival_mass):
                 heapq.heappush(heap, (-pressed[v], -clear[v], v))
 
 
-@jit
+@part
 def join_group(i, free, strongest, group):
     """Start a group with a free state, join the group of the strongest neighbour, or stay alone."""
     if free >= 0:
@@ -639,7 +646,7 @@ def pair_up(J, pi, order, group):
     for i in order:
         if group[i] >= 0:
             continue
-        free, strongest = -1, -1
+        free, strongest = np.int64(-1), np.int64(-1)
         free_weight, most = 0.0, 0.0
         for e in range(J.indptr[i], J.indptr[i + 1]):
             j = J.indices[e]
@@ -659,7 +666,7 @@ def pair_up_dense(J, pi, order, group):
     for i in order:
         if group[i] >= 0:
             continue
-        free, strongest = -1, -1
+        free, strongest = np.int64(-1), np.int64(-1)
         free_weight, most = 0.0, 0.0
         for j in range(J.shape[0]):
             if j == i or J[i, j] <= free_weight * pi[j] or J[i, j] == 0.0:
@@ -669,7 +676,7 @@ def pair_up_dense(J, pi, order, group):
                 free, free_weight = j, w
             if w > most:
                 strongest, most = j, w
-        join_group(i, free if free_weight >= 0.5 * most else -1, strongest, group)
+        join_group(i, free if free_weight >= 0.5 * most else np.int64(-1), strongest, group)
 
 
 @jit

@@ -15,13 +15,13 @@ inequality holds for both together. A slack of +inf marks a held row, which keep
 
 import numpy as np
 
-from sidelight._kernels._jit import jit
+from sidelight._kernels._jit import jit, part
 
 TILE = 128
 FEATURES = 32  # a tile of 128 rows and 32 features is 32 kB, as large as the first-level cache
 
 
-@jit
+@part
 def distances_dense(X, active, n_active, centers, D, tile):
     """Squared distances of the active rows to all centres. D (K or K + 1, TILE): OUT.
 
@@ -41,7 +41,7 @@ def distances_dense(X, active, n_active, centers, D, tile):
         add_squares(tile, centers, first, n_here, D)
 
 
-@jit
+@part
 def fill_tile(X, active, n_active, first, last, tile):
     """Copy the features first:last of the active rows. tile (FEATURES, TILE): OUT."""
     for r in range(n_active):
@@ -50,7 +50,7 @@ def fill_tile(X, active, n_active, first, last, tile):
             tile[j, r] = row[j]
 
 
-@jit
+@part
 def add_squares(tile, centers, first, n_here, D):
     """Add the squared differences over the features of one tile to D: OUT."""
     for k in range(0, centers.shape[0], 2):
@@ -82,7 +82,7 @@ def add_squares(tile, centers, first, n_here, D):
                 D[k + 1, r] = q
 
 
-@jit
+@part
 def distances_csr(data, indices, indptr, active, n_active, centers_t, norms, D, dots):
     """Squared distances of the active sparse rows to all centres. D (K, TILE): OUT.
 
@@ -103,7 +103,7 @@ def distances_csr(data, indices, indptr, active, n_active, centers_t, norms, D, 
             D[k, r] = max(0.0, length - 2.0 * dots[k] + norms[k])
 
 
-@jit
+@part
 def nearest(D, n_clusters, nearest_k, nearest_d, gap):
     """Per lane the nearest centre, its squared distance, and how much farther the next one is: OUT.
 
@@ -128,7 +128,7 @@ def nearest(D, n_clusters, nearest_k, nearest_d, gap):
         gap[r] = np.sqrt(gap[r]) - np.sqrt(nearest_d[r])
 
 
-@jit
+@part
 def settle(
     D, active, n_active, weight, stated, span, entry, entry_weight, penalty, look_at_all, pointer,
     labels, slack, cost, counts, mass, moves, nearest_k, gap,
@@ -218,9 +218,7 @@ def assign_dense(
     gap = np.empty(TILE)
     amount = 0.0
     n_changed = 0
-    pointer = 0
-    start = 0
-    next_stated = 0
+    pointer, start, next_stated = np.int64(0), np.int64(0), np.int64(0)
     while start < n_samples:
         start, next_stated, n_active = gather_active(
             start, stated, next_stated, labels, drift, look_at_all, slack, active
@@ -262,9 +260,7 @@ def assign_csr(
     gap = np.empty(TILE)
     amount = 0.0
     n_changed = 0
-    pointer = 0
-    start = 0
-    next_stated = 0
+    pointer, start, next_stated = np.int64(0), np.int64(0), np.int64(0)
     while start < n_samples:
         start, next_stated, n_active = gather_active(
             start, stated, next_stated, labels, drift, look_at_all, slack, active
@@ -289,7 +285,7 @@ def assign_csr(
     return amount, n_changed
 
 
-@jit
+@part
 def gather_active(start, stated, next_stated, labels, drift, look_at_all, slack, active):
     """Lower the bounds from row start on, until TILE rows have to be visited.
 
@@ -345,7 +341,7 @@ def closest_csr(data, indices, indptr, weight, centers_t, norms, keep, closest, 
         gather_potential(D, first, n_active, weight, keep, closest, potential)
 
 
-@jit
+@part
 def gather_potential(D, first, n_active, weight, keep, closest, potential):
     """The common end of ``closest_dense`` and ``closest_csr``. closest, potential: OUT."""
     for k in range(potential.shape[0]):

@@ -7,7 +7,7 @@ and are visited one after the other, so their memberships are stored row by row,
 
 import numpy as np
 
-from sidelight._kernels._jit import jit
+from sidelight._kernels._jit import jit, part
 
 TILE = 64  # rows at a time: with 32 features they fill half of a first-level cache
 FLOOR = -36.8  # log of 1e-16: a smaller share does not change the sum 1 of its row
@@ -19,7 +19,7 @@ LEAST = 1.0 / 32.0  # smaller shares are rounded at random: `drawn_memberships`
 STEP_ROW, STEP_COMPONENT = 0.7548776662466927, 0.5698402909980532
 
 
-@jit
+@part
 def fill_tile(X, shift, start, n_here, tile):
     """Rows start:start + n_here less shift, feature by feature. tile (d, TILE): OUT."""
     for r in range(n_here):
@@ -83,7 +83,7 @@ def log_density_diag(X, shift, centers, precision, constant, out, tile):
                 out[k, start + r] = c - 0.5 * distance[r]
 
 
-@jit
+@part
 def add_evidence(best, held, start, n_here, bound, next_held, total):
     """The bound with best + log total of a tile's rows that are not held, and the next held one.
 
@@ -111,7 +111,7 @@ def memberships(scores, held, phi, labels):
     best = np.empty(TILE)
     total = np.empty(TILE)
     bound = 0.0
-    next_held = 0
+    next_held = np.int64(0)
     for start in range(0, n, TILE):
         n_here = min(TILE, n - start)
         for r in range(n_here):
@@ -179,7 +179,7 @@ def drawn_memberships(scores, held, first):
     total = np.empty(TILE)
     chance = np.empty(TILE)
     bound = 0.0
-    next_held = 0
+    next_held = np.int64(0)
     for start in range(0, n, TILE):
         n_here = min(TILE, n - start)
         for r in range(n_here):
@@ -304,7 +304,7 @@ def common(first, second, places):
 # memberships times these strengths: (attract, repel, deny), and over each vocabulary repel_all.
 
 
-@jit
+@part
 def add_row(i, factor, said, vocabulary, phi, sums):
     """Add factor times the contribution of row i to the sums: OUT."""
     p_span, p_class, p_must, p_cannot, n_span, n_class, n_cannot = said[:7]
@@ -329,7 +329,7 @@ def add_row(i, factor, said, vocabulary, phi, sums):
             deny[c, k] += r * phi[i, k]
 
 
-@jit
+@part
 def field(i, stop, said, vocabulary, phi, sums, potential, is_potts, near, cost):
     """The cost of each component for row i, given rows in the sums and partners before stop.
 

@@ -41,7 +41,7 @@ def _log_upper_normal(z):
     return -0.5 * z * z - np.log(z * np.sqrt(2.0 * np.pi)) + np.log1p(-1.0 / (z * z))
 
 
-@jit
+@part
 def log_above(a, b, x):
     """The logarithm of P(p > x) for p ~ Beta(a, b), 0 <= x < 1."""
     if x <= 0.0:

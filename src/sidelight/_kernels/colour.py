@@ -4,7 +4,7 @@ import heapq
 
 import numpy as np
 
-from sidelight._kernels._jit import jit
+from sidelight._kernels._jit import jit, part
 
 
 @jit
@@ -46,7 +46,7 @@ def colour_by_cost(cost, span, near, labels, taken):
     return -1
 
 
-@jit
+@part
 def cheapest_allowed(cost, taken, g):
     """The cheapest cluster without a neighbour of group g, ties to the lowest; -1 for none."""
     best = -1
@@ -56,7 +56,7 @@ def cheapest_allowed(cost, taken, g):
     return best
 
 
-@jit
+@part
 def put(span, near, g, k, labels, taken):
     """Group g to cluster k. labels, taken: OUT."""
     own = labels[g]
@@ -67,7 +67,7 @@ def put(span, near, g, k, labels, taken):
     labels[g] = k
 
 
-@jit
+@part
 def eject(cost, span, near, g, labels, taken):
     """Free a cluster for group g: its neighbours there move to their cheapest other allowed
     clusters.
@@ -94,7 +94,7 @@ def eject(cost, span, near, g, labels, taken):
     return best
 
 
-@jit
+@part
 def cheapest_other(cost, taken, h, k):
     """As ``cheapest_allowed``, but for cluster k."""
     best = -1
@@ -141,7 +141,7 @@ def improve_colours(cost, span, near, groups, tolerance, labels, taken, queue, i
     return change, n_moves
 
 
-@jit
+@part
 def chain(cost, span, near, g, own, other, labels, queue, inside):
     """The chain of group g in two clusters: (its length, the cost of the swap); queue: OUT.
 

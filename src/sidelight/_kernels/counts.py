@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from sidelight._kernels._jit import jit
+from sidelight._kernels._jit import jit, part
 
 # log v! for the counts that occur; larger ones are rare enough for the gamma function.
 LOG_FACTORIALS = np.array([math.lgamma(v + 1.0) for v in range(256)])
@@ -18,7 +18,7 @@ LOG_FACTORIALS = np.array([math.lgamma(v + 1.0) for v in range(256)])
 FEW = 16  # up to this many categories, comparing with all of them is faster than halving
 
 
-@jit
+@part
 def log_factorial(v, table):
     """The logarithm of v! for a whole number v."""
     return table[int(v)] if v < table.shape[0] else math.lgamma(v + 1.0)

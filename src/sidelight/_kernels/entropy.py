@@ -156,7 +156,7 @@ def add_shared_edges(indptr, near, groups, table, weight):
         if owner[v] == owner[v + 1]:
             continue
         for e in range(indptr[v], indptr[v + 1]):
-            u = near[e]
+            u = np.int64(near[e])
             if owner[u] < owner[u + 1]:
                 weight[e] += shared_with_module(groups, v, u, table)
 

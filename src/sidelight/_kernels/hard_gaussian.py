@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from sidelight._kernels._jit import jit
+from sidelight._kernels._jit import jit, part
 from sidelight._kernels.assign import FEATURES, TILE, distances_dense, fill_tile
 
 
-@jit
+@part
 def tile_costs(X, active, n_active, centers, scale, constant, costs, tile):
     """Minus the log density of the active rows under each Gaussian. costs (K or K + 1, TILE): OUT.
 
@@ -33,7 +33,7 @@ def tile_costs(X, active, n_active, centers, scale, constant, costs, tile):
             costs[k, r] += constant[k]
 
 
-@jit
+@part
 def add_scaled_squares(tile, center, scale, cost):
     """Add scaled squared differences over the features of one tile to cost (TILE): OUT."""
     n_here = center.shape[0]
@@ -163,7 +163,7 @@ def moments(X, weight, labels, centers, counts, sums, squares):
         add_moments(X[i], weight[i], centers[k], k, counts, sums, squares)
 
 
-@jit
+@part
 def add_moments(x, w, center, k, counts, sums, squares):
     """Add a row to cluster k. counts, sums, squares: OUT."""
     counts[k] += w
@@ -173,7 +173,7 @@ def add_moments(x, w, center, k, counts, sums, squares):
         squares[k, j] += w * away * away
 
 
-@jit
+@part
 def cheapest(costs, n_clusters, best_k, best):
     """Per lane the cheapest cluster, as a float, and its cost: OUT. Compiles to vectors."""
     for r in range(TILE):

@@ -151,7 +151,7 @@ def find_best(x, pool, sums, rules, queue):
     queue.sign[x], queue.gain[x], queue.partner[x] = -2, -np.inf, NOBODY
     for e in range(pool.start[x], pool.start[x] + pool.length[x]):
         if pool.linked[e]:
-            y = pool.near[e]
+            y = np.int64(pool.near[e])
             new_sign, new_gain = worth_of(x, y, e, pool, sums, rules)
             offer(x, y, new_sign, new_gain, rules.lowest, queue)
 
@@ -244,7 +244,7 @@ def move_entry(old, new, pool):
 def compact(pool, end):
     """Close the gaps in the pool, up to ``end``. Returns its new end."""
     start, length = pool.start, pool.length
-    at = new_end = 0
+    at = new_end = np.int64(0)
     while at < end:
         x = pool.near[pool.twin[at]]  # the module whose row begins here, if any
         if start[x] != at or length[x] == 0:
@@ -335,7 +335,7 @@ def offer_row(x, y, pool, sums, rules, queue):
     for e in range(pool.start[y], pool.start[y] + pool.length[y]):
         if not pool.linked[e]:
             continue
-        z = pool.near[e]
+        z = np.int64(pool.near[e])
         new_sign, new_gain = worth_of(y, z, e, pool, sums, rules)
         offer(y, z, new_sign, new_gain, rules.lowest, queue)
         if partner[z] == x or partner[z] == y:
@@ -402,7 +402,7 @@ def merge_modules(pool, sums, chains, rules, queue, mergers, budget, progress):
         y = queue.heap[0]
         if queue.partner[y] == UNKNOWN:
             find_best(y, pool, sums, rules, queue)
-            sink(0, queue)
+            sink(np.int64(0), queue)
             n_steps += 1
             budget -= length[y]
             continue

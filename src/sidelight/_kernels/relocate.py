@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from sidelight._kernels._jit import jit
+from sidelight._kernels._jit import jit, part
 
 
-@jit
+@part
 def impurity_change(number, total, k, row_number, row_total, sign):
     """Change of the sum of number - number²/total when a row joins (sign 1) or leaves (-1)."""
     change = 0.0
@@ -23,7 +23,7 @@ def impurity_change(number, total, k, row_number, row_total, sign):
     return change
 
 
-@jit
+@part
 def move_costs(
     lengths, weight, partner, partner_weight, partner_span, i, own, side_weight,
     number, total, row_number, row_total, has_statements,
@@ -57,7 +57,7 @@ def move_costs(
     change[own] = 0.0
 
 
-@jit
+@part
 def gather_statements(first, last, entry, entry_weight, vocabulary, w, row_number, row_total):
     """The contribution of a row to sum W s and sum W, by column. row_number, row_total: OUT.
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sidelight._kernels._jit import jit
+from sidelight._kernels._jit import jit, part
 
 
 @jit
@@ -38,7 +38,7 @@ def lcvqe_sweep(distances, row_weight, first, second, is_must, weight, slip, lab
                 labels[far] = near
 
 
-@jit
+@part
 def nearest_other(distances, k):
     """The nearest centre other than k, the lowest of equals; -1 if there is none."""
     best = -1
@@ -48,7 +48,7 @@ def nearest_other(distances, k):
     return best
 
 
-@jit
+@part
 def second_nearest(distances):
     """The second nearest centre of all; -1 if there is none."""
     return nearest_other(distances, np.argmin(distances))

@@ -368,6 +368,7 @@ def renumbered(labels: Ints) -> Ints:
         labels = np.unique(labels, return_inverse=True)[1]
         largest = int(labels.max(initial=0))
     out = np.empty(n, dtype=np.int64)
+    labels = np.require(labels, requirements="W")  # the kernel is compiled for one kind of array
     entropy.number_by_first(labels, np.full(largest + 1, -1), out)
     return out
 

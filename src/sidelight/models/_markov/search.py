@@ -303,6 +303,6 @@ def work_space(chain: Chain, n_clusters: int) -> kernels.Work:
 def logs_of(R: Floats, *, needed: bool = True) -> kernels.Logs:
     """Logarithms and inverses of the columns of R; only allocated if they are not needed."""
     logs, inverse, scratch = np.empty_like(R), np.empty_like(R), np.empty(len(R))
-    for k in range(R.shape[1] if needed else 0):
-        kernels.refresh_logs(R[:, k], logs[:, k], inverse[:, k], scratch)
+    if needed:
+        kernels.refresh_all_logs(R, logs, inverse, scratch)
     return kernels.Logs(logs, inverse, np.zeros((2, kernels.LANES)))
