@@ -360,3 +360,16 @@ def test_a_row_that_is_tied_to_itself_alone_is_not_pushed_by_rounding():
         model.fit(np.zeros((1, 1)), side=side)
     assert np.isfinite(model.objective_)
     assert (np.diff(model.history_) <= 0).all()
+
+
+def test_steps_in_single_precision_follow_those_in_double():
+    rng = np.random.default_rng(0)
+    X, H = rng.normal(size=(40, 2)), rng.uniform(0.1, 1.0, size=(40, 3, 2))
+    side = SideInformation.from_pairs(must=[(0, 1), (1, 2)], cannot=[(0, 5), (6, 7)], n_samples=40)
+    double = self_supervised.Problem.of(
+        self_supervised.Graph.of(neighbor_graph(X, 5)), relation_of(side), 0.1, 1.0
+    )
+    single = double.single()
+    assert single.step(H.astype(np.float32)).dtype == np.float32
+    assert_allclose(single.step(H.astype(np.float32)), double.step(H), rtol=1e-4)
+    assert_allclose(single.objectives(H.astype(np.float32)), double.objectives(H), rtol=1e-4)

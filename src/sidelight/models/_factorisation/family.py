@@ -49,12 +49,15 @@ FACTOR_PARAMETERS: dict[str, list[Any]] = {
 
 def multiplied(x: Floats, above: Floats, below: Floats, power: float = 1.0) -> Floats:
     """X ∘ (above / below)^power, at least 1e-10: the step of all factorisations here."""
-    ratio = above / np.maximum(below, np.finfo(np.float64).tiny)
-    if power == 0.25 and not is_small(len(x)):
-        ratio = np.sqrt(np.sqrt(ratio))  # a third of the time; the last digit may differ
+    ratio = np.maximum(below, np.finfo(below.dtype).tiny)
+    np.divide(above, ratio, out=ratio)
+    if power == 0.25 and (x.dtype == np.float32 or not is_small(len(x))):
+        np.sqrt(ratio, out=ratio)  # a third of the time; the last digit may differ
+        np.sqrt(ratio, out=ratio)
     elif power != 1.0:
-        ratio = ratio**power
-    return np.maximum(x * ratio, FLOOR)
+        ratio **= power
+    ratio *= x
+    return np.maximum(ratio, FLOOR, out=ratio)
 
 
 class Run(NamedTuple):
@@ -125,6 +128,7 @@ class FactorModel(GraphModel, ABC):
     contradictions = "tolerated"
     objective_sense = "min"
     _published: ClassVar[dict[str, Any]] = {}
+    _is_start = False  # whether it only finds the start of a fit to more rows
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, *, side: SideInformation | None = None) -> Self:
@@ -211,6 +215,7 @@ def fitted_to_few(
     # The rows are scaled, and mapped, already.
     own = {"n_clusters": n_clusters, "scaling": None, "metric": None, "random_state": seed}
     few = type(model)(**{**model.get_params(deep=False), **own, "tol": max(model.tol, _ROUGH)})
+    few._is_start = True
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         few.fit(rows.X[chosen], side=side[chosen])

@@ -60,7 +60,8 @@ class SelfSupervisedNMF(FactorModel):
     n_rounds : int, default=3
         The number of times that the ensemble is fitted; 10 in the paper. Above 6,000 rows these are
         rounds of a sample of 1,000 rows (50 for each cluster, if that is more), from whose members
-        one round of all rows starts; not with ``tol=0`` or precomputed similarities.
+        one round of all rows starts, in single precision; not with ``tol=0`` or precomputed
+        similarities.
     affinity : {"local", "gaussian", "cosine", "precomputed"}, default="local"
         Similarity of two rows: exp(−d²/(s_i s_j)) of their distance, where s is a row's distance to
         its 7th neighbour; exp(−d²/bandwidth²); or their cosine. With "precomputed", X is a
@@ -218,11 +219,13 @@ class SelfSupervisedNMF(FactorModel):
             firsts = [few.of_all(labels) for labels in few.model.member_labels_.T]
         for _ in range(self.n_rounds if few is None else 1):
             problem = Problem.of(similar, relation, self.side_weight, self.cannot_weight)
+            if few is not None or self._is_start:
+                problem = problem.single()
             starts = [
                 start_of(first, (n, n_clusters), rng)
                 for first, rng in zip(firsts, members, strict=True)
             ]
-            start = np.stack(starts, axis=1)
+            start = np.stack(starts, axis=1).astype(problem.ties.dtype, copy=False)
             found = descend(
                 problem.start(start), problem.step, problem.total, self.max_iter, self.tol, step,
                 at_zero=self.n_members * problem.squares,
@@ -328,10 +331,14 @@ class Problem(NamedTuple):
             said, sparse.csr_array(P[said]),
         )  # fmt: skip
 
+    def single(self) -> "Problem":
+        """The same in single precision; sums over all rows stay double."""
+        return Problem(*(_single(part) for part in self))
+
     def start(self, H: Floats) -> Floats:
         """H scaled so that HH' is as large as the similarities."""
         scale = self._with(H, self.similar.times) / np.maximum(_gram_squares(H), 1e-300)
-        return H * np.sqrt(np.maximum(scale, 1e-6))[None, :, None]
+        return H * np.sqrt(np.maximum(scale, 1e-6)).astype(H.dtype, copy=False)[None, :, None]
 
     def step(self, H: Floats) -> Floats:
         """One step of all members."""
@@ -367,17 +374,27 @@ class Problem(NamedTuple):
     def _with(self, H: Floats, times: Callable[[Floats], Floats]) -> Floats:
         """tr(H' M H) of each member."""
         flat = H.reshape(len(H), -1)
-        return np.asarray((flat * times(flat)).reshape(H.shape).sum(axis=(0, 2)))
+        return np.asarray((flat * times(flat)).reshape(H.shape).sum(axis=(0, 2), dtype=np.float64))
+
+
+def _single(part: Any) -> Any:
+    """Arrays of floats in single precision, anything else as it is."""
+    if isinstance(part, Graph | Consensus):
+        return type(part)(part[0].astype(np.float32))
+    is_array = isinstance(part, np.ndarray) or sparse.issparse(part)
+    return part.astype(np.float32) if is_array and part.dtype == np.float64 else part
 
 
 def _times_gram(H: Floats) -> Floats:
     """H H' H of each member."""
-    by_member = H.transpose(1, 0, 2)
-    product = by_member @ (by_member.transpose(0, 2, 1) @ by_member)
-    return np.ascontiguousarray(product.transpose(1, 0, 2))
+    by_member, product = H.transpose(1, 0, 2), np.empty_like(H)
+    inner = by_member.transpose(0, 2, 1) @ by_member
+    np.matmul(by_member, inner, out=product.transpose(1, 0, 2))
+    return product
 
 
 def _gram_squares(H: Floats) -> Floats:
     """|H'H|² of each member, which is |HH'|²."""
     by_member = H.transpose(1, 0, 2)
-    return np.asarray(((by_member.transpose(0, 2, 1) @ by_member) ** 2).sum(axis=(1, 2)))
+    inner = (by_member.transpose(0, 2, 1) @ by_member).astype(np.float64, copy=False)
+    return np.asarray((inner**2).sum(axis=(1, 2)))
