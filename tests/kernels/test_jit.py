@@ -24,8 +24,8 @@ print(hits, misses, cache_folder(Path(caller.__file__)))
 
 PARTS = """
 import sys
-from sidelight._kernels import _parts
-_parts.KNOWN = _parts.KNOWN and sys.argv[1:] != ["whole"]
+from sidelight._kernels import _compilers
+_compilers.KNOWN = _compilers.KNOWN and sys.argv[1:] != ["whole"]
 from sidelight._kernels import caller
 assert caller.power(2.0, 10) == 1024.0
 stats = caller.half_power.stats
@@ -105,7 +105,7 @@ def copy_of_package(tmp_path):
     kernels = source / "sidelight" / "_kernels"
     kernels.mkdir(parents=True)
     (source / "sidelight" / "__init__.py").touch()  # the package's own imports the registry
-    for name in ("__init__.py", "_jit.py", "_parts.py"):
+    for name in ("__init__.py", "_jit.py", "_compilers.py"):
         shutil.copy(PACKAGE / "_kernels" / name, kernels)
     (kernels / "called.py").write_text(CALLED)
     (kernels / "caller.py").write_text(CALLER)

@@ -1,20 +1,17 @@
 """How kernels are compiled, and where the machine code is stored: decided here for all of them."""
 
 import functools
-import gc
 import hashlib
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core.compiler import Compiler
 
-from sidelight._kernels._parts import KNOWN, PartCompiler
+from sidelight._kernels._compilers import KNOWN, KernelCompiler, PartCompiler
 
 _HERE = Path(__file__).parent
 _IMPORT = re.compile(rf"^from {re.escape(__package__)}\.(\w+) import ", re.MULTILINE)
@@ -100,14 +97,15 @@ def part(function: Callable[..., Any], **options: bool) -> Callable[..., Any]:
     itself. A part is not stored on disk: its code is in the kernels that call it.
     """
     options |= {"_nrt": False, "no_cpython_wrapper": True}
-    if not KNOWN:
-        return _compiled(function, **options)
-    return _dispatcher(function, pipeline_class=PartCompiler, **options)
+    if KNOWN:
+        return _dispatcher(function, PartCompiler, **options)  # type: ignore[no-any-return]
+    return _compiled(function, **options)
 
 
-def _dispatcher(function: Callable[..., Any], **options: Any) -> Any:
+def _dispatcher(function: Callable[..., Any], compiler: Any, **options: bool) -> Any:
     return numba.njit(
         function,
+        **({"pipeline_class": compiler} if KNOWN else {}),
         nogil=True,
         error_model="numpy",
         fastmath={"contract"},
@@ -117,31 +115,8 @@ def _dispatcher(function: Callable[..., Any], **options: Any) -> Any:
     )
 
 
-@contextmanager
-def _without_collections() -> Iterator[None]:
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
-class _KernelCompiler(Compiler):
-    """numba's compiler, during which Python looks for no garbage.
-
-    The compiler makes hundreds of thousands of objects, so Python would search all objects of the
-    process every few kernels: an eighth of the time. numba compiles in one thread at a time.
-    """
-
-    def compile_extra(self, function: Any) -> Any:
-        with _without_collections():
-            return super().compile_extra(function)
-
-
 def _compiled(function: Callable[..., Any], **options: bool) -> Callable[..., Any]:
-    dispatcher = _dispatcher(function, pipeline_class=_KernelCompiler, **options)
+    dispatcher = _dispatcher(function, KernelCompiler, **options)
     folder = cache_folder(Path(function.__code__.co_filename))
     if folder is not None:
         # numba reads its setting when caching is switched on; the user's own is put back.

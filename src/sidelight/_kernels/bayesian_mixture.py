@@ -7,7 +7,7 @@ and are visited one after the other, so their memberships are stored row by row,
 
 import numpy as np
 
-from sidelight._kernels._jit import jit, part
+from sidelight._kernels._jit import bare, jit, part
 
 TILE = 64  # rows at a time: with 32 features they fill half of a first-level cache
 FLOOR = -36.8  # log of 1e-16: a smaller share does not change the sum 1 of its row
@@ -376,7 +376,7 @@ def field(i, stop, said, vocabulary, phi, sums, potential, is_potts, near, cost)
                 cost[k] += potential[k, h] * near[h]
 
 
-@jit
+@bare
 def sweep(scores, order, said, vocabulary, potential, is_potts, phi, sums, near, cost):
     """Give some rows, one after the other, their best memberships given all others.
 
@@ -403,7 +403,7 @@ def sweep(scores, order, said, vocabulary, potential, is_potts, phi, sums, near,
         add_row(i, 1.0, said, vocabulary, phi, sums)
 
 
-@jit
+@bare
 def statement_cost(said, vocabulary, potential, is_potts, phi, sums, near, cost):
     """The expected cost of the statements; sums begin at zero: OUT.
 
