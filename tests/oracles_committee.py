@@ -73,3 +73,20 @@ def item_error(z, mass, weights, s):
         for b in range(len(z))
     )
     return mass[s] * (own - shared)
+
+
+def cluster_says(z, at, class_, counts, anchors, book):
+    """Whether the row's cluster in each chain has the name of each label: (chains, labels)."""
+    says = np.empty((len(z), len(at)))
+    for m, k in np.ndindex(says.shape):
+        same_book = [c for c in range(len(book)) if book[c] == book[class_[k]]]
+        inside = z[m] == z[m, at[k]]
+        held = [c for c in same_book if inside[anchors[c]]]
+        others = [i for i in range(len(at)) if i != k and counts[i] and inside[at[i]]]
+        votes = {c: sum(class_[i] == c for i in others) for c in same_book}
+        if held:
+            votes = {c: int(c in held) for c in same_book}
+        mine = votes.pop(class_[k])
+        rival = max(votes.values(), default=0)
+        says[m, k] = 1.0 / len(book) if mine == rival else float(mine > rival)
+    return says

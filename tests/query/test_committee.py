@@ -1,5 +1,7 @@
 """Structure and steps of the committee: every update against its definition."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -186,3 +188,22 @@ def test_chains_move_to_what_is_said(sign):
     assert committee.satisfied.min() > 0.9
     assert committee.step == 6
     assert len(committee.items.node) == 36  # an item more for every answer
+
+
+def test_a_cluster_has_the_name_of_its_anchor_or_of_most_other_labels():
+    X, _ = blobs()
+    rng = np.random.default_rng(0)
+    book = (0, 0, 0, 1, 2, 2)
+    rows = rng.permutation(120)[:40]
+    facts = [(int(row), -1, int(rng.integers(6)), 1, 0, 1.0) for row in rows]
+    committee = begin(X, facts=facts, vocabulary=book)
+    of_two = committee.facts._replace(annotator=np.arange(40) % 2)
+    committee = replace(committee, facts=of_two, ignored=(1,), accuracy=np.full(2, 0.9))
+    labels = np.arange(40)
+    found = committee_module._cluster_says(committee, labels)
+    expected = oracle.cluster_says(
+        committee.z, committee.fact_items[0], committee.facts.class_, committee.fact_weight > 0,
+        committee.items.anchors(6), book,
+    )  # fmt: skip
+    assert np.array_equal(found, expected)
+    assert set(found.ravel()) == {0.0, 1 / 6, 1.0}

@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pytest
 
+from sidelight.datasets import make_blobs
 from sidelight.query import Asker, Oracle, Program, QuestionError, converse
 
 
@@ -117,3 +118,14 @@ def test_programs_that_cannot_be_started_or_are_unknown():
         converse(team(ann=1.0), {"ann": Oracle(Y)}, budget=float("nan"))
     with pytest.raises(QuestionError, match="how long"):
         converse(team(ann=1.0), {"ann": Oracle(Y)})
+
+
+def test_right_names_are_believed_where_a_class_lies_in_two_clusters():
+    sample = make_blobs(160, 2, 4, separation=4.0, random_state=0)
+    truth = np.array(["a", "b"])[sample.y % 2]
+    asker = Asker(sample.X, kinds=("label",), audit=0.0, refit=None, random_state=0)
+    oracle = Oracle(truth, random_state=0)
+    for _ in range(40):
+        question = asker.ask()[0]
+        asker = asker.answer(question, oracle(question))
+    assert asker.accuracies[None].value > 0.88

@@ -579,12 +579,68 @@ def right_chances(committee: Committee) -> Floats:
     is_label = ~facts.is_pair & (facts.sign > 0)
     others = np.where(is_label, n_others, 1)
     p = (N_CHAINS * committee.satisfied + 0.5) / (N_CHAINS + 1)
-    c = strength(alpha) + np.where(is_label, np.log(n_others), 0.0)
-    odds = np.sqrt(p / (1 - p) * np.exp(-c * committee.fact_weight) * others) / others
+    pull = (strength(alpha) + np.where(is_label, np.log(n_others), 0.0)) * committee.fact_weight
+    odds = p / (1 - p) * np.exp(-pull)
+    if is_label.any() and len(committee.vocabulary) > 1:
+        odds[is_label] = _label_odds(committee, np.flatnonzero(is_label), pull[is_label])
+    odds = np.sqrt(odds * others) / others
     pi = odds / (1 + odds)
     q = alpha * pi / (alpha * pi + (1 - alpha) / others * (1 - pi))
     first, second = committee.fact_items
     return np.where(first == second, alpha, q)
+
+
+def _label_odds(committee: Committee, labels: Ints, pull: Floats) -> Floats:
+    """Odds that each label is right, by the names of its row's cluster in every chain.
+
+    A chain in which the label pulls its row to the anchor counts by exp(-pull); half a chain is
+    added on either side.
+    """
+    says = _cluster_says(committee, labels)
+    anchors = committee.items.anchors(len(committee.vocabulary))
+    at, class_ = committee.fact_items[0][labels], committee.facts.class_[labels]
+    is_home = committee.z[:, at] == committee.z[:, anchors[class_]]
+    weight = committee.weights[:, None] * np.exp(-pull * is_home)
+    right = (weight * says).sum(axis=0) + 0.5 / N_CHAINS * np.exp(-pull)
+    wrong = (weight * (1.0 - says)).sum(axis=0) + 0.5 / N_CHAINS
+    return np.asarray(right / wrong)
+
+
+def _cluster_says(committee: Committee, labels: Ints) -> NDArray[np.float64]:
+    """1 where a chain's cluster has the label's name, 0 where it has another: (chains, labels).
+
+    The name of a cluster is the class whose anchor it holds, else that of most labels in it but
+    the one that is judged: a class may lie in several clusters. By the anchor alone, right answers
+    were judged wrong there (nine tables: accuracy .87, now .91). A cluster without a name gives
+    every class the same chance. Smoothed shares of names instead of a vote overrated annotators
+    with one wrong answer in ten (.96 to .97 on iris, ecoli and digits).
+    """
+    z, n_classes = committee.z, len(committee.vocabulary)
+    n_clusters = int(z.max()) + 1
+    first = np.arange(N_CHAINS)[:, None] * n_clusters  # clusters of all chains in one row
+    cluster = first + z[:, committee.fact_items[0][labels]]
+    class_ = committee.facts.class_[labels]
+    counts = committee.fact_weight[labels] > 0
+    shape = (N_CHAINS * n_clusters, n_classes)
+    cell = cluster[:, counts] * n_classes + class_[counts]
+    votes = np.bincount(cell.ravel(), minlength=shape[0] * shape[1]).reshape(shape)
+    holds = np.zeros(shape, dtype=bool)
+    holds[first + z[:, committee.items.anchors(n_classes)], np.arange(n_classes)] = True
+    says = np.full(cluster.shape, 1.0 / n_classes)
+    book = np.array(committee.vocabulary)
+    for one in np.unique(book):
+        named = np.flatnonzero(book == one)
+        mine = np.flatnonzero(book[class_] == one)
+        at, column = cluster[:, mine], np.searchsorted(named, class_[mine])
+        is_held = np.asarray(holds[:, named].any(axis=1))
+        vote = np.where(is_held[:, None], holds[:, named] * (len(labels) + 1), votes[:, named])
+        vote = np.pad(vote, ((0, 0), (0, 1)))  # a class that nobody named: two columns at least
+        best = vote.argmax(axis=1)
+        most, next_most = -np.partition(-vote, 1, axis=1)[:, :2].T
+        for_it = vote[at, column] - (counts[mine] & ~is_held[at])
+        against = np.where(best[at] == column, next_most[at], most[at])
+        says[:, mine] = np.where(for_it == against, says[:, mine], for_it > against)
+    return says
 
 
 def estimate(committee: Committee) -> Committee:
