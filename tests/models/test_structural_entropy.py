@@ -495,3 +495,28 @@ def test_rows_are_shuffled_near_their_place():
     assert_array_equal(np.sort(order), everyone)
     assert_array_equal(order // 16_384, everyone // 16_384)
     assert (order // 512 != everyone // 512).mean() > 0.9
+
+
+def test_one_torn_cluster_of_many_rows_lowers_the_price(monkeypatch):
+    from sidelight.models._entropy import clustering
+
+    monkeypatch.setattr(clustering, "_order_in_memory", lambda rows: None)
+    rng = np.random.default_rng(0)
+    y = np.arange(600) % 6
+    X = rng.normal(size=(600, 2)) + 40.0 * rng.normal(size=(6, 2))[y]
+    torn = np.where(y == 5, 4, y)
+    torn[0] = 5
+
+    def price_after(found, up_to):
+        monkeypatch.setattr(clustering, "EXACT_ROWS", up_to)
+        given = iter(found)
+        monkeypatch.setattr(
+            clustering, "_found", lambda *_: clustering.search.Moved(next(given), [0.0])
+        )
+        return StructuralEntropyClustering(6, random_state=0).fit(X)
+
+    whole = price_after([torn, y], 599)
+    assert whole.price_ < price_after([torn], 600).price_  # one of six is less than a half
+    assert adjusted_rand_score(y, whole.labels_) == 1.0
+    # If every price leaves as many, the first one stays.
+    assert price_after([torn] * 9, 599).price_ > whole.price_

@@ -390,9 +390,13 @@ def run(
     if order is not None:
         problem = problem.reordered(order)
     found = _found(problem, order is None, seed, each_round)
+    tried = [(problem, found)]
     while _is_torn(problem, found.labels):
         problem = problem.cheaper()
         found = _found(problem, order is None, seed, each_round)
+        tried.append((problem, found))
+    if len(found.labels) > EXACT_ROWS:  # up to there the last
+        problem, found = min(tried, key=lambda one: _number_torn(one[0], one[1].labels))
     if order is None:
         return _Run(found.labels, found.history, problem.level, slice(None), problem.price)
     labels = np.empty_like(found.labels)
@@ -401,22 +405,30 @@ def run(
 
 
 def _is_torn(problem: Problem, labels: Ints) -> bool:
-    """Whether half of the requested clusters are single rows, or annotated rows and hardly others.
+    """Whether too many of the requested clusters are torn for this price.
 
     The purpose of the price is to find the number of clusters. With ten overlapping classes and
     ``n_clusters=10``, all rows but nine were one cluster; with many rows, the labelled rows of a
-    class were a cluster without the other rows of the class. A few such clusters do no harm:
-    classes of real tables are uneven. A third instead of a half costs .01 with n pairs on the
-    development tables.
+    class were a cluster without the other rows of the class. Up to 20,000 rows half of the clusters
+    are too many, and a few such clusters do no harm: classes of real tables are uneven. A third
+    instead of a half costs .01 with n pairs on the development tables. Above, one is: ten separate
+    blobs of 3,000 rows were eight clusters, two blobs in one, and a single row.
     """
     asked = problem.n_clusters is not None and problem.begin is None and problem.climbs
     if not asked or problem.price == 0:
         return False
+    n_torn = _number_torn(problem, labels)
+    if len(labels) > EXACT_ROWS:
+        return n_torn > 0
+    return 2 * n_torn >= int(labels.max()) + 1
+
+
+def _number_torn(problem: Problem, labels: Ints) -> int:
+    """The clusters that are single rows, or annotated rows and hardly others."""
     stated = np.bincount(problem.groups)[problem.groups] > 1
     sizes = np.bincount(labels)
     share = np.bincount(labels, weights=stated) / np.maximum(sizes, 1)
-    torn = (sizes == 1) | (share > (1.0 + stated.mean()) / 2.0)
-    return 2 * int(torn.sum()) >= len(sizes)
+    return int(((sizes == 1) | (share > (1.0 + stated.mean()) / 2.0)).sum())
 
 
 def _found(
