@@ -54,7 +54,10 @@ def render_summary(outcomes: Sequence[Outcome]) -> tuple[list[dict[str, Any]], s
 
 
 def _means(scores: Scores, clusters: str, settings: Sequence[str]) -> str:
-    """Methods down, settings across; on fewer tables a method is not the best."""
+    """Methods down, settings across; on fewer tables a method is not the best.
+
+    Methods that were run in all settings come first, the best first.
+    """
     found: dict[str, tuple[int, list[float]]] = {}
     for method in scores.methods:
         values = np.array([scores.column(s, method, clusters) for s in settings])
@@ -64,9 +67,15 @@ def _means(scores: Scores, clusters: str, settings: Sequence[str]) -> str:
     whole = [means for n_tables, means in found.values() if n_tables == len(scores.datasets)]
     if not whole:
         return ""
-    best = np.max(whole, axis=0)
+    best = np.nanmax(whole, axis=0)
+
+    def place(method: str) -> tuple[int, float]:
+        means = found[method][1]
+        return int(np.isnan(means).sum()), -float(np.nanmean(means))
+
     lines = []
-    for method, (n_tables, means) in sorted(found.items(), key=lambda item: -np.mean(item[1][1])):
+    for method in sorted(found, key=place):
+        n_tables, means = found[method]
         complete = n_tables == len(scores.datasets)
         name = f"`{method}`" if method in OURS else method
         lines.append([
@@ -79,6 +88,8 @@ def _means(scores: Scores, clusters: str, settings: Sequence[str]) -> str:
 
 
 def _digits(value: float, *, bold: bool) -> str:
+    if np.isnan(value):
+        return "–"
     text = f"{value:.3f}".replace("0.", ".", 1)
     return f"**{text}**" if bold else text
 
