@@ -16,7 +16,7 @@ from numba.core.compiler import Compiler, DefaultPassBuilder, Flags
 from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import NativeLowering
 
-KNOWN = numba.version_info.short <= (0, 68)
+KNOWN = numba.version_info.short == (0, 68)
 
 
 class _Flags(Flags):
