@@ -1,7 +1,6 @@
 """numba's compiler, with steps left out that cost time and change nothing in the compiled code.
 
-This replaces inner steps of numba. ``KNOWN`` is False for versions in which they were not tested:
-there kernels are compiled by numba's own compiler, which takes twice as long.
+This replaces inner steps of numba: `_jit` imports it only where numba is the tested version.
 """
 
 import gc
@@ -9,14 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numba
 from numba import _dynfunc
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, DefaultPassBuilder, Flags
 from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import NativeLowering
-
-KNOWN = numba.version_info.short == (0, 68)
 
 
 class _Flags(Flags):

@@ -11,10 +11,19 @@ from typing import Any
 
 import numba
 
-from sidelight._kernels._compilers import KNOWN, KernelCompiler, PartCompiler
-
 _HERE = Path(__file__).parent
-_IMPORT = re.compile(rf"^from {re.escape(__package__)}\.(\w+) import ", re.MULTILINE)
+_IMPORT = re.compile(rf"^ *from {re.escape(__package__)}\.(\w+) import ", re.MULTILINE)
+
+# `_compilers` replaces inner steps of numba, and was tested with this version. In others kernels
+# are compiled by numba's own compiler, which takes longer and gives the same code.
+_TESTED = (0, 68)
+_COMPILER: dict[str, Any] = {}
+_COMPILER_OF_PARTS: dict[str, Any] = {}
+if numba.version_info.short == _TESTED:
+    from sidelight._kernels._compilers import KernelCompiler, PartCompiler
+
+    _COMPILER = {"pipeline_class": KernelCompiler}
+    _COMPILER_OF_PARTS = {"pipeline_class": PartCompiler}
 
 
 def _cache_root() -> Path | None:
@@ -97,15 +106,15 @@ def part(function: Callable[..., Any], **options: bool) -> Callable[..., Any]:
     itself. A part is not stored on disk: its code is in the kernels that call it.
     """
     options |= {"_nrt": False, "no_cpython_wrapper": True}
-    if KNOWN:
-        return _dispatcher(function, PartCompiler, **options)  # type: ignore[no-any-return]
+    if _COMPILER_OF_PARTS:
+        part_of_kernels: Callable[..., Any] = _dispatcher(function, **_COMPILER_OF_PARTS, **options)
+        return part_of_kernels
     return _compiled(function, **options)
 
 
-def _dispatcher(function: Callable[..., Any], compiler: Any, **options: bool) -> Any:
+def _dispatcher(function: Callable[..., Any], **options: Any) -> Any:
     return numba.njit(
         function,
-        **({"pipeline_class": compiler} if KNOWN else {}),
         nogil=True,
         error_model="numpy",
         fastmath={"contract"},
@@ -116,7 +125,7 @@ def _dispatcher(function: Callable[..., Any], compiler: Any, **options: bool) ->
 
 
 def _compiled(function: Callable[..., Any], **options: bool) -> Callable[..., Any]:
-    dispatcher = _dispatcher(function, KernelCompiler, **options)
+    dispatcher = _dispatcher(function, **_COMPILER, **options)
     folder = cache_folder(Path(function.__code__.co_filename))
     if folder is not None:
         # numba reads its setting when caching is switched on; the user's own is put back.
