@@ -343,7 +343,7 @@ def test_code_for_rows_on_dask_is_aside_and_no_experiment_has_such_rows():
         assert not any(name.split(".")[0] == "dask" for name in modules), path
 
 
-@pytest.mark.parametrize("paper", sorted(set(papers()) - {"defaults"}))  # put together by hand
+@pytest.mark.parametrize("paper", papers())
 def test_every_page_of_tables_has_a_stamp(paper):
     for path in (PAGES / paper).glob("*.md"):
         assert path.name == "README.md" or read_stamp(path) is not None, path.name
