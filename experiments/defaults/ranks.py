@@ -68,7 +68,8 @@ def _diagram(
     axis.plot([low, high], [0, 0], color="black", lw=1)
     for rank in range(low, high + 1):
         axis.plot([rank, rank], [0, 0.25], color="black", lw=1)
-        axis.text(rank, 0.4, str(rank), ha="center", va="bottom", fontsize=8)
+        if rank == low or rank % (1 if high <= 20 else 5) == 0:  # more would overlap
+            axis.text(rank, 0.4, str(rank), ha="center", va="bottom", fontsize=8)
     axis.plot([low, low + difference], [1.6, 1.6], color="black", lw=1.5)
     axis.text(low + difference + 0.1, 1.6, f"critical difference {difference:.2f}", va="center",
               fontsize=8)  # fmt: skip
