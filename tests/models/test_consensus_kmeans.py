@@ -8,6 +8,8 @@ from scipy import sparse
 from oracles_kmeans import consensus_objective
 from sidelight import ConsensusKMeans, PartitionLevelKMeans, SideInformation
 from sidelight.exceptions import DataError, UnsupportedStatementError
+from sidelight.models import _lloyd
+from sidelight.models._kmeans import partitions
 from sidelight.models._kmeans.agreement import utility_prices
 
 UTILITIES = ["category", "entropy", "cosine", "lp"]
@@ -126,6 +128,23 @@ def test_made_partitions_are_predicted_for_new_rows():
     few = ConsensusKMeans(3, n_partitions=2, partition_clusters=4, random_state=0).fit(X)
     assert few.cluster_centers_.shape == (3, 2 * 4)
     assert few.cluster_centers_.sum() == pytest.approx(3 * 2)
+
+
+def test_partitions_of_large_data_end_early(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(400, 2))
+    full = ConsensusKMeans(3, random_state=0).fit(X)
+    ends = []
+    improve = _lloyd.iterate
+
+    def watched(*arguments, **options):
+        ends.append(options["least_fall"])
+        return improve(*arguments, **options)
+
+    monkeypatch.setattr(_lloyd, "EXACT_UP_TO", 399)
+    monkeypatch.setattr(_lloyd, "iterate", watched)
+    early = ConsensusKMeans(3, random_state=0).fit(X)
+    assert ends == [partitions._LEAST_FALL] * full.n_partitions
+    assert_array_equal(early.predict(X), early.labels_)
 
 
 def test_it_starts_again_from_a_fitted_model():

@@ -13,6 +13,8 @@ from sidelight import HGMeans
 from sidelight.blocks import as_blocks
 from sidelight.datasets import load
 from sidelight.exceptions import SidelightError
+from sidelight.models import _lloyd
+from sidelight.models._kmeans import hg
 from sidelight.models._population import reinserted
 
 SMALL = ["ecoli", "glass", "iris", "segmentation", "user"]
@@ -164,3 +166,45 @@ def test_a_population_needs_room_for_children():
     with pytest.raises(SidelightError, match="population_size=10 leaves no room"):
         HGMeans(2, population_size=10).fit([[0.0], [1.0], [2.0]])
     assert HGMeans(1, random_state=0).fit([[0.0], [1.0], [5.0]]).objective_ == pytest.approx(14)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_members_of_large_data_end_early_and_the_best_is_improved_to_the_end(seed, monkeypatch):
+    X = clumps(seed, n=600)
+    full = HGMeans(12, random_state=seed).fit(X)
+    monkeypatch.setattr(_lloyd, "EXACT_UP_TO", 599)
+    monkeypatch.setattr(hg, "EXACT_UP_TO", 599)
+    ends = []
+    improve = _lloyd.iterate
+
+    def watched(*arguments, **options):
+        ends.append(options.get("least_fall", 0.0))
+        return improve(*arguments, **options)
+
+    monkeypatch.setattr(_lloyd, "iterate", watched)
+    monkeypatch.setattr(hg, "iterate", watched)
+    found = HGMeans(12, random_state=seed).fit(X)
+    assert ends[-1] == 0.0
+    assert len(ends) > 10
+    assert set(ends[:-1]) == {hg._LEAST_FALL}
+    assert found.objective_ <= full.objective_ * (1.0 + 1e-3)
+    assert_allclose(found.cluster_centers_, means_of(X, found.labels_, 12))
+    assert (np.diff(found.history_) <= 0).all()
+    assert_array_equal(found.predict(X), found.labels_)
+
+
+def test_patience_follows_the_size_unless_it_is_given(monkeypatch):
+    plans = []
+
+    def stop(problem, plan, budget, **_):
+        plans.append(budget)
+        raise SidelightError("enough")
+
+    monkeypatch.setattr(hg.population, "evolve", stop)
+    for n, asked, expected, least_gain in (
+        (20_000, "auto", 10, 1e-12), (30_000, "auto", 6, 1e-5), (50_000, "auto", 4, 1e-5),
+        (90_000, "auto", 4, 1e-5), (90_000, 10, 10, 1e-5),
+    ):  # fmt: skip
+        with pytest.raises(SidelightError, match="enough"):
+            HGMeans(2, patience=asked).fit(np.arange(n, dtype=float)[:, None])
+        assert (plans[-1].patience, plans[-1].least_gain) == (expected, least_gain)

@@ -11,6 +11,7 @@ from oracles import pairwise_objective
 from sidelight._kernels.icm import icm_sweep
 from sidelight.blocks import as_blocks
 from sidelight.models._lloyd import (
+    EXACT_UP_TO,
     Entries,
     Held,
     Penalty,
@@ -20,6 +21,7 @@ from sidelight.models._lloyd import (
     assign,
     count,
     iterate,
+    one_of_many,
     rough_partition,
 )
 
@@ -103,6 +105,24 @@ class Priced(Penalty):
 
     def prices(self, theta):
         return 3.0 * (1.0 - np.eye(K))
+
+
+def test_one_of_many_partitions_of_large_data_ends_with_the_first_small_gain():
+    X = data(2_000, seed=1)
+    problem, theta, share = Problem(as_blocks(X)), start(X, 9), 0.01
+    full = iterate(problem, theta, 300)
+    assert one_of_many(EXACT_UP_TO, share) is iterate
+    early = one_of_many(EXACT_UP_TO + 1, share)(problem, theta, 300)
+    history = np.array(full.history)
+    small = history[1:] > (1.0 - share) * history[:-1]
+    n_iter = 2 + int(np.argmax(small))
+    assert 2 < n_iter < full.n_iter
+    assert early.n_iter == n_iter
+    assert_allclose(early.history[:-1], full.history[: n_iter - 1])
+    # Labels and centres agree, as at the end of every run.
+    assert_array_equal(early.labels, cdist(X, early.theta.centers).argmin(axis=1))
+    assert early.objective == pytest.approx(squares(X, early.theta.centers, early.labels))
+    assert not early.converged
 
 
 def test_entries_with_prices_that_stay_are_all_that_a_penalty_needs():

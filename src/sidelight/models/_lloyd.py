@@ -10,6 +10,7 @@ columns.
 
 import hashlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -222,8 +223,11 @@ def iterate(
     max_iter: int,
     smallest: float = 0.0,
     each_iteration: Callable[[], bool] = never,
+    least_fall: float = 0.0,
 ) -> Run:
     """Assign and update until nothing changes; only costs above ``smallest`` restart a cluster.
+
+    An iteration that lowers J by less than the share ``least_fall`` is the last, if that is not 0.
 
     In most iterations most rows are skipped, and J is updated by its changes. Before the run ends
     every row is checked once more, so that labels, centres and J do not depend on that.
@@ -247,7 +251,7 @@ def iterate(
         tally = _assign_again(problem, previous, theta, state, tally)
         # Rounding may raise J by its last digit where it should stay the same.
         history.append(min(objective(problem, theta, tally, state), history[-1]))
-        stop = each_iteration()
+        stop = each_iteration() or history[-1] > (1.0 - least_fall) * history[-2]
         if tally.n_changed + n_moved == 0 and problem.penalty.sweeps_at_centers:
             n_moved, tally = problem.penalty.sweep(problem, theta, tally, state)
         if tally.n_changed + n_moved == 0:
@@ -303,6 +307,19 @@ def wander(
 def _digest(block: Block, _: None, labels: NDArray[np.int32]) -> tuple[list[bytes]]:
     """A hash of the labels of a block."""
     return ([hashlib.blake2b(labels.tobytes(), digest_size=16).digest()],)
+
+
+# Above this size k-means whose partition is one of many ends early: the rest of its iterations
+# moves few rows and takes most of the time.
+EXACT_UP_TO = 20_000
+
+
+def one_of_many(n_samples: int, least_fall: float) -> Callable[..., Run]:
+    """`iterate` for partitions of which only the best goes on, or only what they share counts.
+
+    On large data an iteration that lowers J by less than the share ``least_fall`` is the last.
+    """
+    return partial(iterate, least_fall=least_fall) if n_samples > EXACT_UP_TO else iterate
 
 
 def rough_partition(

@@ -43,7 +43,8 @@ class Plan(NamedTuple):
     """How long to search: n_init starts, then generations of population_size - n_init children.
 
     A parent is the best of ``tournament`` members that are drawn. The search ends after
-    ``patience`` generations without a better solution.
+    ``patience`` generations that together gain no more than the share ``least_gain``: by default
+    that is rounding.
     """
 
     n_init: int
@@ -53,6 +54,7 @@ class Plan(NamedTuple):
     n_jobs: int | None
     tournament: int = 1
     patience: int | None = None
+    least_gain: float = 1e-12
 
 
 class Evolved(NamedTuple, Generic[M]):
@@ -84,7 +86,7 @@ def evolve(
     history = [population[0].objective]
     stop = each_generation()
     for _ in range(plan.n_generations):
-        if stop or time.monotonic() >= plan.deadline or _idle(history, plan.patience):
+        if stop or time.monotonic() >= plan.deadline or _idle(history, plan):
             break
         n_children = plan.population_size - plan.n_init
         # The population is sorted: the lowest number wins a tournament.
@@ -100,11 +102,11 @@ def evolve(
     return Evolved(population, history)
 
 
-def _idle(history: list[float], patience: int | None) -> bool:
-    """Whether the last generations gained nothing but rounding."""
-    if patience is None or len(history) <= patience:
+def _idle(history: list[float], plan: Plan) -> bool:
+    """Whether the last generations gained nothing to speak of."""
+    if plan.patience is None or len(history) <= plan.patience:
         return False
-    return history[-1] - history[-1 - patience] <= 1e-12 * abs(history[-1])
+    return history[-1] - history[-1 - plan.patience] <= plan.least_gain * abs(history[-1])
 
 
 def crossover(one: Floats, two: Floats, free: Ints, rng: np.random.Generator) -> Floats:

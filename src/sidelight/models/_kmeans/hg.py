@@ -28,15 +28,19 @@ from sidelight._validation import Integral, Interval, Real
 from sidelight.exceptions import SidelightError
 from sidelight.models import _population as population
 from sidelight.models._centers import cluster_sizes
-from sidelight.models._fitting import Deadline, Task
+from sidelight.models._fitting import STARTS, Deadline, Task
+from sidelight.models._fitting import budget as fewer
 from sidelight.models._kmeans.family import CenterModel, Given, Plan, Seeds, run_start
 from sidelight.models._kmeans.relocation import Relocation
 from sidelight.models._kmeans.seeds import label_seeds
-from sidelight.models._lloyd import Penalty, Problem, Run, Theta, iterate
+from sidelight.models._lloyd import EXACT_UP_TO, Penalty, Problem, Run, Theta, iterate, one_of_many
 
 Floats = NDArray[np.float64]
 
 _DRIFT = 0.2  # of alpha, from parents to children
+# Of members of large data, which need not be exact, and of the search for the best of them.
+_LEAST_FALL = 1e-4
+_LEAST_GAIN = 1e-5
 
 
 class HGMeans(CenterModel):
@@ -64,8 +68,10 @@ class HGMeans(CenterModel):
         The maximum number of generations.
     population_size : int, optional
         Survivors and children together; by default twice ``n_init``.
-    patience : int, default=10
-        The search ends after this number of generations without a better solution.
+    patience : int or "auto", default="auto"
+        The search ends after this number of generations without a better solution. "auto": 10;
+        fewer above 20,000 rows, down to 4. So many rows also let members end when an iteration
+        lowers J by less than 1e-4 of it, and only the best of all is improved to the end.
     relocate : bool, default=True
         Whether single rows still move after k-means has converged, if J falls when the centres are
         updated with the move. False is the paper's search.
@@ -144,7 +150,7 @@ class HGMeans(CenterModel):
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "n_generations": [Interval(Integral, 0, None, closed="left")],
         "population_size": [Interval(Integral, 2, None, closed="left"), None],
-        "patience": [Interval(Integral, 1, None, closed="left")],
+        "patience": STARTS,
         "relocate": ["boolean"],
         "max_time": [Interval(Real, 0, None, closed="neither"), None],
         "n_jobs": [Integral, None],
@@ -159,7 +165,7 @@ class HGMeans(CenterModel):
         n_init: int = 10,
         n_generations: int = 100,
         population_size: int | None = None,
-        patience: int = 10,
+        patience: int | str = "auto",
         relocate: bool = True,
         max_iter: int = 300,
         max_time: float | None = None,
@@ -189,7 +195,7 @@ class HGMeans(CenterModel):
         return seeds, seeds
 
     def _search(self, problem: Problem, plan: Plan, seed: int) -> Run:
-        n_init = int(self.n_init)
+        n_init, n_samples = int(self.n_init), problem.rows.n_samples
         size = 2 * n_init if self.population_size is None else self.population_size
         if size <= n_init:
             raise SidelightError(
@@ -199,13 +205,19 @@ class HGMeans(CenterModel):
         end = np.inf if self.max_time is None else time.monotonic() + self.max_time
         budget = population.Plan(
             n_init, self.n_generations, size, Deadline(end), self.n_jobs,
-            tournament=2, patience=self.patience,
+            tournament=2,
+            patience=fewer(self.patience, n_samples, full=10, least=4, up_to=EXACT_UP_TO),
+            least_gain=_LEAST_GAIN if n_samples > EXACT_UP_TO else 1e-12,
         )  # fmt: skip
         rng = np.random.default_rng(seed)
+        member, loop = problem, one_of_many(n_samples, _LEAST_FALL)
+        if loop is not iterate:  # members that stop early need not move single rows either
+            member = problem._replace(penalty=Penalty())
         with Task.of_fit(self, self.n_generations + 1) as fit:
             found = population.evolve(
-                problem, plan, budget, start=_start, starts=list(enumerate(rng.spawn(n_init))),
-                breed=_breed, rng=rng, each_generation=partial(fit.step, "generation"),
+                member, plan._replace(loop=loop), budget, start=_start,
+                starts=list(enumerate(rng.spawn(n_init))), breed=_breed, rng=rng,
+                each_generation=partial(fit.step, "generation"),
             )  # fmt: skip
         best = found.population[0]
         self.population_scores_ = np.array([-member.objective for member in found.population])
@@ -253,5 +265,5 @@ def _breed(
     alpha = float(np.clip(alpha, 0.0, 1.0))
     centers = population.crossover(one.centers, two.centers, np.arange(plan.n_clusters), rng)
     centers = population.reinserted(problem.rows, problem.weight, centers, alpha, rng)
-    run = iterate(problem, Theta(centers), plan.max_iter, plan.smallest)
+    run = plan.loop(problem, Theta(centers), plan.max_iter, plan.smallest)
     return Member.of(run, alpha, problem)
