@@ -511,7 +511,7 @@ def test_one_torn_cluster_of_many_rows_lowers_the_price(monkeypatch):
         monkeypatch.setattr(clustering, "EXACT_ROWS", up_to)
         given = iter(found)
         monkeypatch.setattr(
-            clustering, "_found", lambda *_: clustering.search.Moved(next(given), [0.0])
+            clustering, "_found", lambda *_: clustering.search.Moved(next(given), [0.0, 0.0])
         )
         return StructuralEntropyClustering(6, random_state=0).fit(X)
 
@@ -520,3 +520,45 @@ def test_one_torn_cluster_of_many_rows_lowers_the_price(monkeypatch):
     assert adjusted_rand_score(y, whole.labels_) == 1.0
     # If every price leaves as many, the first one stays.
     assert price_after([torn] * 9, 599).price_ > whole.price_
+
+
+@pytest.mark.parametrize("kind", ["labels", "pairs"])
+def test_clusters_of_many_rows_are_put_together_from_small_modules(kind, monkeypatch):
+    from sidelight.models._entropy import clustering
+
+    monkeypatch.setattr(clustering, "EXACT_ROWS", 500)
+    sample = make_blobs(3_000, 8, 5, separation=12.0, random_state=0)
+    draw = sample_labels if kind == "labels" else sample_pairs
+    side = draw(sample.y, 300, random_state=1)
+    made = []
+    joined = clustering._joined
+    monkeypatch.setattr(clustering, "_joined", lambda *a: made.append(joined(*a)) or made[-1])
+    model = fitted(sample.X, side, n_clusters=5)
+    assert made
+    assert model.n_clusters_ == 5
+    assert adjusted_rand_score(sample.y, model.labels_) > 0.95
+    assert (np.diff(model.history_) <= 0).all()
+    with threads(2):
+        assert_array_equal(fitted(sample.X, side, n_clusters=5).labels_, model.labels_)
+    # Too few modules for so many clusters: the search is among rows.
+    made.clear()
+    assert fitted(sample.X, side, n_clusters=1_500).n_clusters_ == 1_500
+    assert not made
+
+
+def test_torn_clusters_of_small_modules_are_refined_only_if_they_are_the_best(monkeypatch):
+    from sidelight.models._entropy import clustering
+
+    monkeypatch.setattr(clustering, "EXACT_ROWS", 500)
+    sample = make_blobs(2_000, 8, 4, separation=12.0, random_state=0)
+    torn = np.zeros(2_000, dtype=np.int64)
+    torn[:3] = 1, 2, 3
+    refined = []
+    refine = clustering._refined
+    monkeypatch.setattr(clustering, "_refined", lambda *a: refined.append(a[0].price) or refine(*a))
+    monkeypatch.setattr(clustering, "_joined", lambda problem, modules: torn)
+    monkeypatch.setattr(clustering, "_number_torn", lambda problem, labels: 3)
+    model = fitted(sample.X, n_clusters=4)
+    assert refined == [0.0, 0.5]  # the last price, and the first of equals
+    assert model.price_ == 0.5
+    assert len(model.history_) == 2

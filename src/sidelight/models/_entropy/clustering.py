@@ -389,19 +389,42 @@ def run(
     """Start, then refine; ``order`` is the order of the nodes in memory, and of the sweeps."""
     if order is not None:
         problem = problem.reordered(order)
-    found = _found(problem, order is None, seed, each_round)
+    modules = _condensed(problem)
+    found = _found(problem, modules, order is None, seed, each_round)
     tried = [(problem, found)]
     while _is_torn(problem, found.labels):
         problem = problem.cheaper()
-        found = _found(problem, order is None, seed, each_round)
+        found = _found(problem, modules, order is None, seed, each_round)
         tried.append((problem, found))
     if len(found.labels) > EXACT_ROWS:  # up to there the last
         problem, found = min(tried, key=lambda one: _number_torn(one[0], one[1].labels))
+        if len(found.history) == 1:  # torn, and so not refined
+            given = problem._replace(begin=found.labels)
+            found = _found(given, None, order is None, seed, each_round)
     if order is None:
         return _Run(found.labels, found.history, problem.level, slice(None), problem.price)
     labels = np.empty_like(found.labels)
     labels[order] = found.labels
     return _Run(labels, found.history, problem.level, order, problem.price)
+
+
+class _Condensed(NamedTuple):
+    """Small modules of rows, as nodes of a level without a price; and the module of each row."""
+
+    level: search.Level
+    labels: Ints
+
+
+def _condensed(problem: Problem) -> _Condensed | None:
+    """Small modules from which a given number of clusters of many rows is made; None: from rows."""
+    level, n_wanted = problem.level, problem.n_clusters
+    if n_wanted is None or problem.begin is not None or not problem.climbs:
+        return None
+    if level.n_nodes <= EXACT_ROWS or problem.all_equal or not level.linked.any():
+        return None
+    level = search.priced(level, -problem.price)
+    labels = search.small_modules(level, problem.groups, n_wanted)
+    return None if labels is None else _Condensed(search.aggregate(level, labels), labels)
 
 
 def _is_torn(problem: Problem, labels: Ints) -> bool:
@@ -432,9 +455,16 @@ def _number_torn(problem: Problem, labels: Ints) -> int:
 
 
 def _found(
-    problem: Problem, shuffle: bool, seed: int, each_round: Callable[[], bool]
+    problem: Problem,
+    modules: _Condensed | None,
+    shuffle: bool,
+    seed: int,
+    each_round: Callable[[], bool],
 ) -> search.Moved:
-    """The partition of the nodes, with the history of the objective; shuffle: random sweeps."""
+    """The partition of the nodes, with the history of the objective; shuffle: random sweeps.
+
+    A partition made of ``modules`` is not refined if it is torn: a lower price comes next.
+    """
     level = problem.level
     if not level.linked.any() or problem.all_equal:
         everyone = np.zeros(level.n_nodes, dtype=np.int64)
@@ -443,7 +473,12 @@ def _found(
         return search.Moved(labels, [search.objective(level, labels)])
     turns = np.random.default_rng(seed).permutation(level.n_nodes) if shuffle else None
     room = search.Room()
-    starts = _starts(problem, turns, room)
+    if modules is None:
+        starts = _starts(problem, turns, room)
+    else:
+        starts = [_joined(problem, modules)]
+        if _is_torn(problem, starts[0]):
+            return search.Moved(starts[0], [search.objective(level, starts[0])])
     return _refined(problem, starts, turns, room, each_round)
 
 
@@ -469,6 +504,13 @@ def _starts(problem: Problem, order: Ints | None, room: search.Room) -> list[Int
         merged = _merged(problem)
         starts.append(search.move(level, merged).labels if problem.climbs else merged)
     return [_exactly(level, labels, problem.n_clusters) for labels in starts]
+
+
+def _joined(problem: Problem, modules: _Condensed) -> Ints:
+    """The given number of clusters, put together from small modules at the problem's price."""
+    level = search.priced(modules.level, problem.price)
+    clusters = search.climb(level, np.arange(level.n_nodes))
+    return _exactly(level, clusters, problem.n_clusters)[modules.labels]
 
 
 def _merges(problem: Problem) -> bool:

