@@ -15,7 +15,7 @@ from sidelight.datasets import load
 from sidelight.datasets import make_blobs as overlapping_blobs
 from sidelight.exceptions import DataError
 from sidelight.metrics import adjusted_rand, dendrogram_purity, normalized_mutual_info
-from sidelight.side import CANNOT, sample_pairs
+from sidelight.side import CANNOT, sample_labels, sample_pairs
 
 
 def blobs(n=120, seed=0, centers=4):
@@ -360,3 +360,29 @@ def test_a_fitted_tree_survives_pickling():
 def test_impossible_settings_are_refused(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         StructuralEntropyTree(**wrong).fit(np.eye(4))
+
+
+@pytest.mark.parametrize("kind", ["labels", "pairs"])
+def test_clusters_of_many_rows_are_put_together_from_small_modules(kind, monkeypatch):
+    from sidelight.models._entropy import tree
+
+    sample = overlapping_blobs(3_000, 8, 5, separation=12.0, random_state=0)
+    draw = sample_labels if kind == "labels" else sample_pairs
+    side = draw(sample.y, 300, random_state=1)
+    model = StructuralEntropyTree(5, random_state=0)
+    from_rows = model.fit(sample.X, side=side).objective_
+    monkeypatch.setattr(tree, "EXACT_ROWS", 500)
+    found = []
+    of_modules = tree.trees.exactly_of_modules
+    monkeypatch.setattr(
+        tree.trees, "exactly_of_modules", lambda *a: found.append(of_modules(*a)) or found[-1]
+    )
+    model.fit(sample.X, side=side)
+    assert found
+    assert model.n_clusters_ == 5
+    assert adjusted_rand(sample.y, model.labels_) > 0.95
+    assert model.objective_ <= from_rows * 1.0001
+    # Too few modules for so many clusters: the search is among rows.
+    found.clear()
+    assert model.set_params(n_clusters=1_000).fit(sample.X, side=side).n_clusters_ == 1_000
+    assert not found

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn.datasets import make_blobs
 
@@ -260,7 +261,7 @@ def test_exactly_so_many_modules_are_left(n_wanted):
     data, W, _ = pulled_problem(3)
     nodes = trees.judged(trees.stretch(data, data.volume)[0], data)
     for blocks in (None, np.arange(len(W))):
-        labels = trees.exactly(nodes, data, n_wanted, blocks)
+        labels = trees.exactly(nodes, data, n_wanted, blocks).labels
         assert len(np.unique(labels)) == n_wanted
 
 
@@ -272,7 +273,7 @@ def test_rows_that_are_far_from_all_do_not_count_as_clusters():
     W[0, 20] = W[20, 0] = W[20, 40] = W[40, 20] = 0.5
     level = search.first_level(sparse.csr_array(W), *Relation.none(63))
     nodes = trees.judged(trees.stretch(level, level.volume)[0], level)
-    labels = trees.exactly(nodes, level, 3)
+    labels = trees.exactly(nodes, level, 3).labels
     assert labels.tolist() == [0] * 20 + [1] * 20 + [2] * 20 + [0, 1, 2]
 
 
@@ -372,3 +373,35 @@ def test_lazy_gains_compress_as_trying_all_nodes_does(seed, height):
             break
         parent = oracle.without(parent, best[1])
     np.testing.assert_array_equal(trees.compress(nodes, height), parent != -2)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_edges_between_parts_do_not_change_the_tree_inside_them(seed, monkeypatch):
+    level, leaf_cut, W, _ = problem(seed, n=24, connected=True)
+    rng = np.random.default_rng(seed)
+    parts = search.renumbered(rng.integers(4, size=24))
+    inside = search.within(level, parts)
+    row = np.repeat(np.arange(24), np.diff(inside.indptr))
+    assert (parts[row] == parts[inside.near]).all()
+    kept = np.zeros((24, 24))
+    kept[row[inside.linked], inside.near[inside.linked]] = 1.0
+    assert_array_equal(kept > 0, (W > 0) & (parts[:, None] == parts))
+    before, _ = trees.stretch(level, leaf_cut, [parts], relative=True)
+    monkeypatch.setattr(trees, "EXACT_ROWS", 10)
+    after, _ = trees.stretch(level, leaf_cut, [parts], relative=True)
+    assert same_tree(before.parent, after.parent, 24)
+    assert trees.entropy(after) == pytest.approx(trees.entropy(before), abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_few_pulls_are_summed_as_all_edges_are(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    W = np.triu(rng.random((30, 30)) * (rng.random((30, 30)) < 0.3), 1)
+    level = search.pulled_level(sparse.csr_array(W + W.T), exceptions(random_side(rng, 30)) * 1.5)
+    assert len(level.pull)
+    labels = search.renumbered(rng.integers(4, size=30))
+    expected = search.objective(level, labels)
+    monkeypatch.setattr(search, "EXACT_ROWS", 10)
+    assert search.objective(level, labels) == pytest.approx(expected, abs=1e-12)
+    upper = search.aggregate(level, labels)
+    assert search.objective(upper, np.arange(upper.n_nodes)) == pytest.approx(expected, abs=1e-9)

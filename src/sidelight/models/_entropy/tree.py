@@ -44,6 +44,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sidelight._validation import Integral, Interval, Real, StrOptions
 from sidelight.exceptions import DataError
+from sidelight.graph import EXACT_ROWS
 from sidelight.models._entropy import search as search
 from sidelight.models._entropy import tree_search as trees
 from sidelight.models._entropy.graph import (
@@ -402,6 +403,11 @@ class _Run(NamedTuple):
 def run(problem: Problem, step: Callable[[], bool] = never) -> _Run:
     """Stretch, choose the clusters, and keep the nodes of a tree of the asked height."""
     data, groups = problem.data, problem.groups
+    modules = _condensed(problem)
+    if modules is not None and problem.n_clusters is not None:
+        labels = trees.exactly_of_modules(modules, data, problem.n_clusters, groups)
+        step()
+        return _with_clusters(problem, search.renumbered(labels))
     nodes, _ = _stretched(problem, [])
     step()
     if problem.n_clusters is not None:
@@ -418,6 +424,24 @@ def run(problem: Problem, step: Callable[[], bool] = never) -> _Run:
             return _layered(problem, nodes, trees.modules_below_root(known, problem.price))
         labels = trees.cheapest(known, data, problem.price, groups)
     step()
+    return _with_clusters(problem, labels)
+
+
+def _condensed(problem: Problem) -> trees.Condensed | None:
+    """Small modules from which a given number of clusters of many rows is made; None: from rows.
+
+    Otherwise the tree is stretched twice, to find the clusters and inside them.
+    """
+    level, n_wanted = problem.level, problem.n_clusters
+    if n_wanted is None or not (problem.refine and problem.relative):
+        return None
+    if level.n_nodes <= EXACT_ROWS or problem.all_equal or not level.linked.any():
+        return None
+    return trees.condensed(level, problem.data, n_wanted, problem.groups)
+
+
+def _with_clusters(problem: Problem, labels: Ints) -> _Run:
+    """The tree that has the clusters below its root."""
     nodes, top = _stretched(problem, [labels])
     return _layered(problem, nodes, np.isin(np.arange(nodes.n_nodes), top))
 
@@ -444,7 +468,8 @@ def exactly(
 ) -> Ints:
     """A given number of clusters from a tree, with rows moved between them by ``refine``."""
     known = trees.judged(nodes, data)
-    return search.renumbered(trees.exactly(known, data, n_wanted, groups if refine else None))
+    cut = trees.exactly(known, data, n_wanted, groups if refine else None)
+    return search.renumbered(cut.labels)
 
 
 def with_self_loops(level: search.Level) -> search.Level:
