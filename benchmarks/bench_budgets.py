@@ -22,8 +22,11 @@ ON_A_GRAPH = {
     "ConstrainedMeanShift",
     "ConstrainedSpectral",
     "ConstraintPropagation",
+    "LabelPropagationNMF",
     "MarkovAggregation",
+    "PropagatedSymmetricNMF",
     "RelationSpectral",
+    "SelfSupervisedNMF",
     "StructuralEntropyClustering",
     "StructuralEntropyTree",
 }

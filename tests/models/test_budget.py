@@ -215,6 +215,32 @@ def test_published_settings_do_not_follow_the_size():
         assert find_model(name).as_published().get_params().get("n_init") != "auto", name
 
 
+@pytest.mark.parametrize("name", ["PropagatedSymmetricNMF", "LabelPropagationNMF"])
+def test_many_rows_make_a_few_steps_from_the_factors_of_a_sample(name, monkeypatch):
+    y = np.arange(2_400) % 3
+    X = np.random.default_rng(0).normal(size=(2_400, 2))
+    X += 8.0 * np.column_stack([np.cos(2 * y), np.sin(2 * y)])
+    side = sample_labels(y, 60, random_state=0)
+    monkeypatch.setattr(_fitting, "SMALL_UP_TO", 2_000)
+    monkeypatch.setattr(family, "_MANY", 2_399)
+
+    def fit(**options):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return find_model(name)(3, random_state=0, **options).fit(X, side=side)
+
+    found = fit()
+    assert found.n_iter_ <= 20
+    assert adjusted_rand(y, found.labels_) == 1.0
+    assert (np.diff(found.history_) <= 0).all()
+    assert fit(max_iter=5).n_iter_ == 5
+    assert fit(tol=0.0, max_iter=30, n_init=1).n_iter_ == 30  # as in the papers
+    for factor in ("factor_", "memberships_"):
+        if hasattr(found, factor):
+            assert getattr(found, factor).shape == (2_400, 3)
+            assert getattr(found, factor).dtype == np.float64
+
+
 @pytest.mark.parametrize("name", ["PropagatedSymmetricNMF", "SelfSupervisedNMF"])
 def test_symmetric_factors_find_their_start_in_a_sample_of_large_data_only(name, monkeypatch):
     drawn = []

@@ -17,7 +17,7 @@ from sidelight import (
 from sidelight.exceptions import LostClassWarning, UnsupportedStatementError
 from sidelight.graph import neighbor_graph
 from sidelight.models._factorisation import label_propagation, propagated, self_supervised
-from sidelight.models._factorisation.family import FLOOR, multiplied, start_of
+from sidelight.models._factorisation.family import FLOOR, Few, descend, multiplied, start_of
 from sidelight.models._relation import relation_of
 from sidelight.side import sample_labels, sample_pairs
 
@@ -183,6 +183,65 @@ def test_a_warm_start_keeps_good_clusters():
     assert_array_equal(model.labels_, y)
 
 
+def direct_steps(seed=0, n=60):
+    X, _, side = everything(seed, n)
+    heavy = SideInformation.from_pairs(must=[(0, 3), (1, 7)], n_samples=n, weight=5.0)
+    relation = propagated.together(side.only(kind=["must", "label"]) + heavy)
+    problem = propagated.Problem.of(neighbor_graph(X, 6, affinity="local"), relation, 1.5, 0.5)
+    direct = propagated.Direct.of(problem)
+    return direct, direct.start(start_of(None, (n, 3), np.random.default_rng(seed)))
+
+
+def test_direct_steps_multiply_with_the_best_similarities():
+    direct, pair = direct_steps()
+    assert len(direct.odd) == 2
+    problem, V = direct.problem, direct.step(pair).V.astype(float)
+    T = direct.state(propagated.Pair(V, V)).T
+    places = problem.matrix(np.ones(len(problem.i))).toarray() > 0
+    T = np.where(places, problem.matrix(T).toarray(), problem.share * V @ V.T)
+    V_next = V * (T @ V / (V @ V.T @ V)) ** 0.75
+    found = direct.step(propagated.Pair(V, V.astype(np.float32)))
+    assert_allclose(found.V, V_next, rtol=1e-4)
+    # No other similarities cost less.
+    state = direct.state(found)
+    rng = np.random.default_rng(0)
+    for size in (1e-3, 1e-1):
+        other = np.maximum(state.T + size * rng.normal(size=len(state.T)), 0.0)
+        assert problem.objective(state._replace(T=other)) > problem.objective(state)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_direct_steps_reach_the_objective_of_many_published_ones(seed):
+    direct, pair = direct_steps(seed)
+    state = direct.state(pair)
+    values = []
+    for _ in range(30):
+        pair = direct.step(pair)
+    for _ in range(400):
+        state = direct.problem.step(state)
+    assert direct.objective(pair) <= 1.01 * direct.problem.objective(state)
+    for _ in range(20):
+        values.append(direct.objective(pair))
+        pair = direct.short_step(pair)
+    assert (np.diff(values) <= 1e-6 * np.abs(values[1:])).all()
+
+
+def test_steps_that_raise_the_objective_are_taken_back_and_shorter_ones_follow():
+    made = []
+
+    def step(x, by):
+        made.append(by)
+        return x + by
+
+    found = descend(
+        10.0, lambda x: step(x, 1.0), lambda x: x, 50, 1e-3, lambda: False,
+        at_zero=1e9, shorter=lambda x: step(x, -0.1),
+    )  # fmt: skip
+    assert made == [1.0] * 10 + [-0.1] * 40
+    assert found.factors == pytest.approx(6.0)
+    assert (np.diff(found.history) <= 0).all()
+
+
 # SelfSupervisedNMF
 
 
@@ -321,6 +380,21 @@ def test_labels_spread_to_other_rows(assign):
     told = np.where(np.arange(150) < 15, y, -1)
     model = LabelPropagationNMF(assign=assign, random_state=0).fit(X, told)
     assert adjusted_rand_score(y[15:], model.labels_[15:]) > 0.9
+
+
+def test_columns_of_a_sample_go_to_the_classes_of_all_rows():
+    side = SideInformation.from_labels(["b", "b", "a", "c", "c", "d"])
+    chosen = np.array([0, 1, 3, 4])  # without "a", which is a column of all rows, and "d"
+    model = LabelPropagationNMF(4)
+    model.memberships_, model.mixing_ = np.arange(16.0).reshape(4, 4), np.diag(np.arange(4.0))
+    model.components_ = np.ones((2, 4))
+    few = Few(model, chosen, np.array([0, 0, 1, 2, 3, 3]))
+    F, Z, U = label_propagation._of_few(few, side, 2.0)
+    # In the sample "b" and "c" are the columns 0 and 1; "a" and "d" take the free ones.
+    order = [2, 0, 1, 3]
+    assert_allclose(F, model.memberships_[:, order][few.nearest])
+    assert_allclose(F @ Z, (model.memberships_ @ model.mixing_)[few.nearest])
+    assert_allclose(U, 0.5)
 
 
 def test_negative_columns_are_shifted_and_that_is_told():

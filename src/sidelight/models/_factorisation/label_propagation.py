@@ -29,14 +29,19 @@ from sidelight.models._factorisation.family import (
     FACTOR_PARAMETERS,
     FLOOR,
     FactorModel,
+    Few,
     Run,
     best_start,
+    descend,
+    finishing_steps,
+    fitted_to_few,
+    has_many,
     multiplied,
     start_of,
 )
 from sidelight.models._graph_base import RowGraph
 from sidelight.models._spectral import cluster_vectors
-from sidelight.side import LABEL, SideInformation
+from sidelight.side import LABEL, SideInformation, Statements
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -67,9 +72,12 @@ class LabelPropagationNMF(FactorModel):
         Scale the columns for the graph: to [0, 1], or to mean 0 and deviation 1.
     n_init : int, default=5
         The number of starts; the one with the lowest J is kept. Above 6,000 rows the
-        best two after 50 steps go on, and after 100 the better of them, unless ``tol`` is 0.
+        best two after 50 steps go on, and after 100 the better of them, unless ``tol`` is 0. Above
+        20,000 rows these are starts for a sample of 1,000 rows (50 for each cluster, if that is
+        more), and its factors are the only start for all rows; not with ``tol=0``.
     max_iter : int, default=500
-        The maximum number of steps of a start.
+        The maximum number of steps of a start. Where a sample finds the start of more than 20,000
+        rows, these make at most 20 steps.
     tol : float, default=1e-3
         A start ends when ten steps lower J by less than this share of it.
     init : array of shape (n_samples,) or fitted model, optional
@@ -201,11 +209,22 @@ class LabelPropagationNMF(FactorModel):
         data = Shifted.of(X)
         labelled = Labelled.of(side, n_clusters)
         problem = Problem.of(data, rows.graph, labelled, self.side_weight)
-        starts = (problem.start(given, n_clusters, rng) for rng in rngs)
-        found = best_start(
-            starts, problem.step, problem.objective, self.max_iter, self.tol, step,
-            at_zero=problem.squares + problem.alpha * problem.given, n_samples=X.shape[0],
-        )  # fmt: skip
+        at_zero = problem.squares + problem.alpha * problem.given
+        few = None
+        if has_many(X.shape[0]):
+            few = fitted_to_few(self, rows, side, n_clusters, given, rngs[0], unscaled=X)
+        if few is not None:
+            start = _of_few(few, side, data.scale)
+            found = descend(
+                start, problem.step, problem.objective, finishing_steps(self.max_iter), self.tol,
+                step, at_zero=at_zero,
+            )  # fmt: skip
+        else:
+            starts = (problem.start(given, n_clusters, rng) for rng in rngs)
+            found = best_start(
+                starts, problem.step, problem.objective, self.max_iter, self.tol, step,
+                at_zero=at_zero, n_samples=X.shape[0],
+            )  # fmt: skip
         F, Z, U = found.factors
         self.memberships_, self.mixing_, self.shift_ = F, Z, data.shift * data.scale
         self.components_ = U * data.scale
@@ -222,6 +241,22 @@ class LabelPropagationNMF(FactorModel):
                 f"{n_shifted} columns had negative values and were shifted to begin at zero."
             )
         return self
+
+
+def _of_few(few: Few, side: SideInformation, scale: float) -> "Factors":
+    """The factors of a sample for all rows, in their unit and in the order of their classes."""
+    F, Z, U = few.model.memberships_, few.model.mixing_, few.model.components_ / scale
+    n_columns = F.shape[1]
+    wanted, there = (
+        [about.classes[code] for code in _chosen_classes(about, n_columns)]
+        for about in (side, side[few.chosen])
+    )
+    order = [there.index(name) if name in there else -1 for name in wanted]
+    order += [-1] * (n_columns - len(order))
+    # A class that the sample does not have takes a column that is no other class's.
+    free = iter(sorted(set(range(n_columns)) - set(order)))
+    order = [next(free) if column < 0 else column for column in order]
+    return Factors(few.of_all(F[:, order]), Z[order], np.maximum(U, FLOOR))
 
 
 class Shifted(NamedTuple):
@@ -277,14 +312,24 @@ class Labelled(NamedTuple):
     @classmethod
     def of(cls, side: SideInformation, n_clusters: int) -> "Labelled":
         """Of the leading vocabulary; of more classes than clusters the heaviest."""
-        said = side.once
-        said = said.take((said.kind == LABEL) & (said.vocabulary == side.leading_vocabulary))
-        mass = np.bincount(said.class_code, said.weight, minlength=len(side.classes))
-        chosen = np.sort(np.argsort(-mass, kind="stable")[: min(n_clusters, (mass > 0).sum())])
+        said = _leading_labels(side)
+        chosen = _chosen_classes(side, n_clusters)
         column = np.full(len(side.classes), -1)
         column[chosen] = np.arange(len(chosen))
         used = column[said.class_code] >= 0
         return cls(said.i[used], column[said.class_code[used]], said.weight[used])
+
+
+def _leading_labels(side: SideInformation) -> Statements:
+    said = side.once
+    return said.take((said.kind == LABEL) & (said.vocabulary == side.leading_vocabulary))
+
+
+def _chosen_classes(side: SideInformation, n_clusters: int) -> Ints:
+    """The classes that have columns, as codes."""
+    said = _leading_labels(side)
+    mass = np.bincount(said.class_code, said.weight, minlength=len(side.classes))
+    return np.sort(np.argsort(-mass, kind="stable")[: min(n_clusters, (mass > 0).sum())])
 
 
 class Factors(NamedTuple):

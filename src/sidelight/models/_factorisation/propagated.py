@@ -27,11 +27,16 @@ from sidelight._kernels.propagate import row_dots
 from sidelight._validation import Interval, Real
 from sidelight.models._factorisation.family import (
     FACTOR_PARAMETERS,
+    FLOOR,
+    LONG,
     FactorModel,
+    Few,
     Run,
     best,
     descend,
+    finishing_steps,
     fitted_to_few,
+    has_many,
     multiplied,
     start_of,
 )
@@ -74,7 +79,8 @@ class PropagatedSymmetricNMF(FactorModel):
         for a sample of 1,000 rows (50 for each cluster, if that is more), and its clusters are the
         only start for all rows; not with ``tol=0`` or precomputed similarities.
     max_iter : int, default=2000
-        The maximum number of steps of a start; 500 in the paper.
+        The maximum number of steps of a start; 500 in the paper. Where a sample finds the start of
+        more than 20,000 rows, these make at most 20 longer steps, in single precision.
     tol : float, default=1e-6
         A start ends when ten steps lower J by less than this share of what V explains of it.
     init : array of shape (n_samples,) or fitted model, optional
@@ -200,9 +206,14 @@ class PropagatedSymmetricNMF(FactorModel):
         rngs: Sequence[np.random.Generator],
         step: Callable[[], bool],
     ) -> Run:
-        problem = Problem.of(rows.graph, together(side), self.side_weight, self.smoothness)
-        runs = []
         few = fitted_to_few(self, rows, side, n_clusters, given, rngs[0])
+        is_direct = few is not None and has_many(rows.graph.shape[0])
+        problem = Problem.of(
+            rows.graph, together(side), self.side_weight, self.smoothness, laid_out=not is_direct
+        )
+        if few is not None and is_direct:
+            return self._finished(Direct.of(problem), few, step)
+        runs = []
         if few is not None:
             given, rngs = few.of_all(few.model.labels_), rngs[:1]
         for rng in rngs:
@@ -212,7 +223,18 @@ class PropagatedSymmetricNMF(FactorModel):
                 at_zero=problem.at_zero,
             )  # fmt: skip
             runs.append(run)
-        found = best(runs)
+        return self._labelled(best(runs))
+
+    def _finished(self, direct: "Direct", few: Few, step: Callable[[], bool]) -> Run:
+        """A few long steps of many rows, from the factors of the few."""
+        found = descend(
+            direct.start(few.of_all(few.model.factor_)), direct.step, direct.objective,
+            finishing_steps(self.max_iter), self.tol, step,
+            at_zero=direct.problem.at_zero, shorter=direct.short_step,
+        )  # fmt: skip
+        return self._labelled(found._replace(factors=direct.state(found.factors)))
+
+    def _labelled(self, found: Run) -> Run:
         self.factor_ = V = found.factors.V
         length = np.linalg.norm(V, axis=0)
         return found._replace(labels=np.argmax(V / length, axis=1))
@@ -247,12 +269,18 @@ class Problem(NamedTuple):
     side_weight: float
     degree: Floats  # of the diagonal, 0 elsewhere
     first: Floats  # T to start from
-    # Of T as a matrix: its entries in order, columns and rows' ends.
-    layout: tuple[Ints, Ints, Ints]
+    # Of T as a matrix: its entries in order, columns and rows' ends. None where T is not needed.
+    layout: tuple[Ints, Ints, Ints] | None
 
     @classmethod
     def of(
-        cls, graph: sparse.csr_array, relation: Relation, side_weight: float, smoothness: float
+        cls,
+        graph: sparse.csr_array,
+        relation: Relation,
+        side_weight: float,
+        smoothness: float,
+        *,
+        laid_out: bool = True,
     ) -> "Problem":
         """From a graph with similarities of at most 1 after scaling, and the must-links."""
         n = graph.shape[0]
@@ -269,7 +297,7 @@ class Problem(NamedTuple):
         first = np.maximum(np.maximum(W, Z), 1e-3)
         degree = np.concatenate([np.zeros(len(i)), degree])
         i, j = np.concatenate([i, own]), np.concatenate([j, own])
-        layout = _layout(n, i, j)
+        layout = _layout(n, i, j) if laid_out else None
         return cls(n, i, j, W, Z, alpha, smoothness, side_weight, degree, first, layout)
 
     @property
@@ -293,6 +321,7 @@ class Problem(NamedTuple):
 
     def matrix(self, T: Floats) -> sparse.csr_array:
         """T as a symmetric matrix."""
+        assert self.layout is not None
         entry, column, ends = self.layout
         return sparse.csr_array((T[entry], column, ends), shape=(self.n_samples, self.n_samples))
 
@@ -328,6 +357,84 @@ class Problem(NamedTuple):
         near = float(count @ (T - now) ** 2) + float(count @ (self.alpha * (T - self.Z) ** 2))
         smooth = float(self.degree @ T - count @ (self.W * T))
         return near + max(far, 0.0) + self.mu * smooth
+
+
+class Pair(NamedTuple):
+    """V, and the V by which T is known."""
+
+    before: Floats
+    V: Floats
+
+
+class Direct(NamedTuple):
+    """Steps of many rows, in which T is the best for V, and only V is kept.
+
+    Off the diagonal the published step gives that T: (VV' + alpha Z + mu W / 2) / (1 + alpha). So T
+    less its share of VV' is the same at every step, except on the diagonal and for statements whose
+    weight is not 1. Steps of V are long, with the exponent 3/4, and in single precision.
+    """
+
+    problem: Problem
+    fixed: sparse.csr_array  # T less its share of VV'
+    own: Floats  # of the diagonal, without VV' and before T is cut at zero
+    odd: Ints  # places off the diagonal with another weight
+    more: Floats  # by how much their share of VV' differs
+
+    @classmethod
+    def of(cls, problem: Problem) -> "Direct":
+        """From all places."""
+        n, alpha = problem.n_samples, problem.alpha
+        off = len(problem.i) - n
+        rest = (alpha * problem.Z + 0.5 * problem.mu * (problem.W - problem.degree)) / (1.0 + alpha)
+        fixed = symmetric(n, problem.i[:off], problem.j[:off], rest[:off].astype(np.float32))
+        more = 1.0 / (1.0 + alpha[:off]) - problem.share
+        odd = np.flatnonzero(more)
+        return cls(problem, fixed, rest[off:], odd, more[odd])
+
+    def start(self, V: Floats) -> Pair:
+        """V scaled so that VV' is as large as its T."""
+        size = float((V * self._near(np.zeros_like(V), V)).sum())
+        scale = size / (max(1.0 - self.problem.share, 0.1) * max(_squares(V.T @ V), 1e-300))
+        V = np.maximum(V * np.sqrt(max(scale, 1e-6)), FLOOR).astype(np.float32)
+        return Pair(V, V)
+
+    def step(self, pair: Pair) -> Pair:
+        """One long step, which may raise J."""
+        return self._step(pair.V, LONG)
+
+    def short_step(self, pair: Pair) -> Pair:
+        """One step that does not."""
+        return self._step(pair.V, 0.25)
+
+    def _step(self, V: Floats, power: float) -> Pair:
+        cubic = V @ (V.T @ V)
+        near = self._near(V, V)
+        near += V.dtype.type(self.problem.share) * cubic
+        return Pair(V, multiplied(V, np.maximum(near, 0.0, out=near), cubic, power))
+
+    def _near(self, before: Floats, V: Floats) -> Floats:
+        """T less its share of VV', by the V before, times V."""
+        share, inner = self.problem.share, np.einsum("ik,ik->i", before, before)
+        own = np.maximum(share * inner + self.own, 0.0) - share * inner
+        near: Floats = self.fixed @ V
+        near += own.astype(V.dtype)[:, None] * V
+        if len(self.odd):
+            i, j = self.problem.i[self.odd], self.problem.j[self.odd]
+            inner = np.empty(len(i))
+            row_dots(before.astype(np.float64), i, j, inner)
+            near += symmetric(len(V), i, j, (self.more * inner).astype(V.dtype)) @ V
+        return near
+
+    def state(self, pair: Pair) -> "State":
+        """With T on its places, in double precision."""
+        before, V = (x.astype(np.float64) for x in pair)
+        p = self.problem
+        T = p.inner(before) + p.alpha * p.Z + 0.5 * p.mu * (p.W - p.degree)
+        return State(np.maximum(T / (1.0 + p.alpha), 0.0), before, V)
+
+    def objective(self, pair: Pair) -> float:
+        """J."""
+        return self.problem.objective(self.state(pair))
 
 
 def _layout(n_samples: int, i: Ints, j: Ints) -> tuple[Ints, Ints, Ints]:
