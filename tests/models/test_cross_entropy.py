@@ -6,8 +6,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sidelight import CrossEntropyClustering, SideInformation
 from sidelight._kernels import cross_entropy as kernels
+from sidelight.datasets import make_blobs
+from sidelight.metrics import adjusted_rand
 from sidelight.models._mixtures.energy import Clusters, Said, Task, descend
 from sidelight.models._mixtures.gaussian import Floor
+from sidelight.side import sample_labels
 
 
 def definition(Z, labels, table_of, floor, beta):
@@ -195,3 +198,28 @@ def test_a_merge_lowers_energy_by_what_it_says():
     assert clusters.merge() == (pairs[best] < 0)
     assert_array_equal(clusters.labels, np.where(labels == best[0], best[1], labels))
     assert_allclose(clusters.energy, before + pairs[best], rtol=1e-10)
+
+
+@pytest.mark.parametrize("n_clusters", [4, None])
+def test_many_rows_go_on_from_the_best_start_of_a_sample(n_clusters, monkeypatch):
+    from sidelight.models._mixtures import cross_entropy
+
+    sample = make_blobs(3_000, 3, 4, separation=12.0, random_state=0)
+    side = sample_labels(sample.y, 300, random_state=1)
+    full = CrossEntropyClustering(n_clusters, random_state=0).fit(sample.X, side=side)
+    monkeypatch.setattr(cross_entropy, "_MANY_ROWS", 2_999)
+    monkeypatch.setattr(cross_entropy, "SAMPLE", 500)
+    sizes = []
+    begin = cross_entropy.descend
+    monkeypatch.setattr(
+        cross_entropy, "descend", lambda task, *a: sizes.append(len(task.Z)) or begin(task, *a)
+    )
+    found = CrossEntropyClustering(n_clusters, random_state=0).fit(sample.X, side=side)
+    assert sizes[-1] == 3_000
+    assert max(sizes[:-1]) <= 500
+    assert adjusted_rand(full.labels_, found.labels_) > 0.99
+    assert found.objective_ <= full.objective_ + 1e-6
+    # A given start is not looked for in a sample.
+    sizes.clear()
+    CrossEntropyClustering(n_clusters, init=found.labels_, random_state=0).fit(sample.X, side=side)
+    assert sizes == [3_000]

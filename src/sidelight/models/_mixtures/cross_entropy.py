@@ -21,7 +21,7 @@ Departures from the paper:
 - Where no row moves, two clusters are joined if that lowers E: moves of single rows seldom empty a
   cluster, and the program is left with too many.
 - A given number of clusters: none dissolves.
-- Above 100,000 rows starts are tried on 20,000, and the best goes on with all rows.
+- Above 50,000 rows starts are tried on 20,000, and the best goes on with all rows.
 """
 
 from collections.abc import Callable
@@ -59,8 +59,9 @@ from sidelight.side import SideInformation
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# Above this the starts are tried on a sample.
-_MANY_ROWS = 100_000
+# Above this the starts are tried on a sample. Six fits to two sets of ten Gaussians of 100,000 rows
+# had a mean ARI of .60 instead of .57; twelve to sets of 30,000 rows lost .03 in the mean.
+_MANY_ROWS = 50_000
 
 
 class CrossEntropyClustering(GaussianClusters):
@@ -162,7 +163,7 @@ class CrossEntropyClustering(GaussianClusters):
     finds_k = True
     on_dask = False
     weight_unit = "nats per row of a cluster that mixes classes"
-    scales = "A sweep takes n K d², on one core; above 100,000 rows starts are tried on 20,000."
+    scales = "A sweep takes n K d², on one core; above 50,000 rows starts are tried on 20,000."
     repetition = "adds"
     contradictions = "tolerated"
     objective_sense = "min"
