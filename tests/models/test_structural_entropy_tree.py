@@ -386,3 +386,19 @@ def test_clusters_of_many_rows_are_put_together_from_small_modules(kind, monkeyp
     found.clear()
     assert model.set_params(n_clusters=1_000).fit(sample.X, side=side).n_clusters_ == 1_000
     assert not found
+
+
+@pytest.mark.filterwarnings("ignore::sidelight.exceptions.LostClassWarning")  # of a few rows
+@pytest.mark.parametrize("seed", range(1, 4))
+def test_large_clusters_of_many_uneven_rows_are_not_divided(seed, monkeypatch):
+    from sidelight.models._entropy import tree
+
+    monkeypatch.setattr(tree, "EXACT_ROWS", 1_000)
+    sample = overlapping_blobs(16_000, 8, 8, separation=6.0, random_state=seed)
+    kept = np.random.default_rng(0).random(16_000) < 0.5**sample.y
+    X, y = sample.X[kept], sample.y[kept]
+    model = StructuralEntropyTree(8, random_state=0)
+    labels = model.fit_predict(X, side=sample_labels(y, 400, random_state=0))
+    # With the price of a tree of modules ARI was .37, .31 and .47.
+    assert adjusted_rand(y, labels) > 0.5
+    assert np.bincount(labels).max() > 0.6 * np.bincount(y).max()

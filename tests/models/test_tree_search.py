@@ -261,7 +261,7 @@ def test_exactly_so_many_modules_are_left(n_wanted):
     data, W, _ = pulled_problem(3)
     nodes = trees.judged(trees.stretch(data, data.volume)[0], data)
     for blocks in (None, np.arange(len(W))):
-        labels = trees.exactly(nodes, data, n_wanted, blocks).labels
+        labels = trees.exactly(nodes, data, n_wanted, blocks)
         assert len(np.unique(labels)) == n_wanted
 
 
@@ -273,7 +273,7 @@ def test_rows_that_are_far_from_all_do_not_count_as_clusters():
     W[0, 20] = W[20, 0] = W[20, 40] = W[40, 20] = 0.5
     level = search.first_level(sparse.csr_array(W), *Relation.none(63))
     nodes = trees.judged(trees.stretch(level, level.volume)[0], level)
-    labels = trees.exactly(nodes, level, 3).labels
+    labels = trees.exactly(nodes, level, 3)
     assert labels.tolist() == [0] * 20 + [1] * 20 + [2] * 20 + [0, 1, 2]
 
 

@@ -124,7 +124,8 @@ class StructuralEntropyTree(EntropyGraphModel):
     price : float, default=0.8
         The cost of clusters: the share of the bits of their names that they have to save. A higher
         price gives fewer clusters. It is used with ``cutting="priced"``; with ``n_clusters`` the
-        price is the highest at which the tree has that number of clusters.
+        price is the highest at which there are that many clusters, in the tree or, above 20,000
+        rows, put together from small modules of rows.
     refine : bool, default=True
         Merge the clusters, and move rows between them, as long as the objective of the cut falls,
         and stretch the binary tree again inside them. Not for ``cutting="published"``.
@@ -405,6 +406,7 @@ def run(problem: Problem, step: Callable[[], bool] = never) -> _Run:
     data, groups = problem.data, problem.groups
     modules = _condensed(problem)
     if modules is not None and problem.n_clusters is not None:
+        step()
         labels = trees.exactly_of_modules(modules, data, problem.n_clusters, groups)
         step()
         return _with_clusters(problem, search.renumbered(labels))
@@ -437,7 +439,7 @@ def _condensed(problem: Problem) -> trees.Condensed | None:
         return None
     if level.n_nodes <= EXACT_ROWS or problem.all_equal or not level.linked.any():
         return None
-    return trees.condensed(level, problem.data, n_wanted, problem.groups)
+    return trees.condensed(problem.data, n_wanted, problem.groups)
 
 
 def _with_clusters(problem: Problem, labels: Ints) -> _Run:
@@ -468,8 +470,7 @@ def exactly(
 ) -> Ints:
     """A given number of clusters from a tree, with rows moved between them by ``refine``."""
     known = trees.judged(nodes, data)
-    cut = trees.exactly(known, data, n_wanted, groups if refine else None)
-    return search.renumbered(cut.labels)
+    return search.renumbered(trees.exactly(known, data, n_wanted, groups if refine else None))
 
 
 def with_self_loops(level: search.Level) -> search.Level:

@@ -306,21 +306,7 @@ def settle(level: Level, labels: Ints, blocks: Ints) -> Ints:
     return labels
 
 
-class Cut(NamedTuple):
-    """A given number of clusters, and the price at which they are the best found."""
-
-    labels: Ints
-    price: float
-
-
-def exactly(
-    nodes: Nodes,
-    data: Level,
-    n_wanted: int,
-    blocks: Ints | None = None,
-    *,
-    max_rounds: int = 10,
-) -> Cut:
+def exactly(nodes: Nodes, data: Level, n_wanted: int, blocks: Ints | None = None) -> Ints:
     """Find ``n_wanted`` clusters: cut the tree into at least as many nodes, and merge.
 
     The cut is made at the highest price at which the tree has that many. Modules with less than a
@@ -338,39 +324,34 @@ def exactly(
         smallest = 0.0
         price = _highest_price(nodes, n_wanted, smallest)
     if price is None:
-        return Cut(search.merge_down(data, np.arange(nodes.n_leaves), n_wanted), 0.0)
+        return search.merge_down(data, np.arange(nodes.n_leaves), n_wanted)
     several = blocks is not None and price > 0
     prices = (price, 0.75 * price, 0.5 * price) if several else (price,)
     starts = [clusters_of(nodes, modules_below_root(nodes, p)) for p in prices]
     starts = [_absorbed(data, x, np.bincount(x, data.volume) < smallest) for x in starts]
     starts = [x for x in starts if x.max() + 1 >= n_wanted]  # at lower prices more are small
-    for paid in (max(price, 0.0), 0.0):
-        level = search.priced(data, paid) if paid else data
-        if several and not paid:
+    for level in (search.priced(data, max(price, 0.0)), data):
+        if several and level is data:
             starts.append(clusters_of(nodes, modules_below_root(nodes, 0.0)))
         found = [search.merge_down(level, start, n_wanted) for start in starts]
         if blocks is not None:
-            found = [
-                search.improve(level, x, blocks, fixed=True, max_rounds=max_rounds).labels
-                for x in found
-            ]
+            found = [search.improve(level, x, blocks, fixed=True).labels for x in found]
         faults = [_faults(data, labels, smallest) for labels in found]
         worth = [(*f, search.objective(level, x)) for f, x in zip(faults, found, strict=True)]
         best = min(range(len(found)), key=worth.__getitem__)
         if not any(faults[best]):
             break
-    return Cut(found[best], paid)
+    return found[best]
 
 
 class Condensed(NamedTuple):
-    """Small modules of rows, as nodes of two levels; and the module of each row."""
+    """Small modules of rows, as nodes of the data; and the module of each row."""
 
-    level: Level
     data: Level
     labels: Ints
 
 
-def condensed(level: Level, data: Level, n_wanted: int, blocks: Ints) -> Condensed | None:
+def condensed(data: Level, n_wanted: int, blocks: Ints) -> Condensed | None:
     """Small modules of many rows in which blocks stay whole; None if there are too few."""
     upper = search.aggregate(data, blocks)
     # The graph has few edges for each row, and after two sweeps modules are of eight rows or less.
@@ -378,25 +359,44 @@ def condensed(level: Level, data: Level, n_wanted: int, blocks: Ints) -> Condens
     if labels is None:
         return None
     labels = search.renumbered(labels[blocks])
-    return Condensed(search.aggregate(level, labels), search.aggregate(data, labels), labels)
+    return Condensed(search.aggregate(data, labels), labels)
 
 
 def exactly_of_modules(modules: Condensed, data: Level, n_wanted: int, blocks: Ints) -> Ints:
-    """Find ``n_wanted`` clusters in a tree of small modules, and then move blocks and rows.
+    """Put ``n_wanted`` clusters together from small modules; then blocks and rows move.
 
-    Clusters of ten Gaussians of 100,000 rows have the J of those that are cut from a tree of all
-    rows, and stretching and trying several cuts takes a tenth of the time.
+    The price is the highest one, from 1 down, at which there are that many and none is a single row
+    or too small (see `exactly`); the last one is 0. Prices found in a tree of the modules were a
+    quarter of those in a tree of rows, and divided the large clusters of uneven data: ARI .36, not
+    .57, with labels of 25,000 rows in twelve Gaussians.
     """
-    level = modules.level
-    nodes, _ = stretch(level, level.cut, relative=True)
-    nodes = judged(nodes, modules.data)
-    cut = exactly(nodes, modules.data, n_wanted, np.arange(level.n_nodes), max_rounds=1)
-    begin, smallest = cut.labels[modules.labels], _smallest(data.total, n_wanted)
-    level = search.priced(data, cut.price)
-    labels = search.improve(level, begin, blocks, fixed=True).labels
-    if cut.price and any(_faults(data, labels, smallest)):  # as in `exactly`
-        labels = search.improve(data, begin, blocks, fixed=True).labels
+    smallest = _smallest(data.total, n_wanted)
+    for price in np.linspace(1.0, 0.0, _STEPS // 2 + 1).tolist():
+        joined = _joined(modules.data, n_wanted, price, smallest)
+        if joined is None:
+            continue
+        labels = joined[modules.labels]
+        if price and any(_faults(data, labels, smallest)):
+            continue
+        labels = search.improve(search.priced(data, price), labels, blocks, fixed=True).labels
+        if not any(_faults(data, labels, smallest)):
+            break
     return labels
+
+
+def _joined(data: Level, n_wanted: int, price: float, smallest: float) -> Ints | None:
+    """Clusters of modules; None where too few are large enough, except without a price."""
+    level, alone = search.priced(data, price), np.arange(data.n_nodes)
+    labels = search.climb(level, alone)
+    small = np.bincount(labels, data.volume) < smallest
+    if (~small).sum() >= n_wanted:
+        labels = _absorbed(data, labels, small)
+    elif price:
+        return None
+    elif len(small) < n_wanted:
+        labels = alone
+    labels = search.merge_down(level, labels, n_wanted)
+    return search.improve(level, labels, alone, fixed=True).labels
 
 
 def _smallest(total: float, n_wanted: int) -> float:
