@@ -562,3 +562,15 @@ def test_torn_clusters_of_small_modules_are_refined_only_if_they_are_the_best(mo
     assert refined == [0.0, 0.5]  # the last price, and the first of equals
     assert model.price_ == 0.5
     assert len(model.history_) == 2
+
+
+@pytest.mark.parametrize("options", [{}, {"n_clusters": 5}, {"must_first": True}])
+def test_many_rows_are_merged_once(options, monkeypatch):
+    from sidelight.models._entropy import clustering
+
+    monkeypatch.setattr(clustering, "EXACT_ROWS", 500)
+    X, _ = blobs(600, 5)
+    merged, merge = [], clustering._merged
+    monkeypatch.setattr(clustering, "_merged", lambda problem: merged.append(1) or merge(problem))
+    fitted(X, refine=False, **options)
+    assert len(merged) == 1

@@ -102,8 +102,8 @@ class StructuralEntropyClustering(EntropyGraphModel):
     price : float, default=0.5
         The cost of clusters: the share of the bits of their names that they have to save. A higher
         price gives fewer clusters; with ``n_clusters``, less even sizes. It is halved as long as
-        half of the ``n_clusters`` are single rows, or annotated rows and hardly any other. 0 is the
-        paper's objective.
+        half of the ``n_clusters`` (above 20,000 rows, one of them) are single rows, or annotated
+        rows and hardly any other. 0 is the paper's objective.
     refine : bool or "published", default=True
         After merging, move blocks of rows that belong together, single rows and parts of clusters,
         on several levels, as long as that lowers the objective. "published" moves single rows only,
@@ -169,7 +169,8 @@ class StructuralEntropyClustering(EntropyGraphModel):
     Above 6,000 rows merging is left out, which takes nine tenths of the time at 10,000 and had not
     ended after minutes at 100,000: the search starts from single rows and groups. Above 20,000
     rows it visits rows in an order in which neighbours are close together, and ends after one
-    round. Neighbours are then approximate. Sparse data are an
+    round; with ``n_clusters`` it puts small modules of rows together, at one price after another,
+    and rows move once at the end. Neighbours are then approximate. Sparse data are an
     exception: each row is compared with all others, so time grows with the square of the rows;
     otherwise it grows with the edges.
 
@@ -398,7 +399,7 @@ def run(
         tried.append((problem, found))
     if len(found.labels) > EXACT_ROWS:  # up to there the last
         problem, found = min(tried, key=lambda one: _number_torn(one[0], one[1].labels))
-        if len(found.history) == 1:  # torn, and so not refined
+        if modules is not None and len(found.history) == 1:  # torn, and so not refined
             given = problem._replace(begin=found.labels)
             found = _found(given, None, order is None, seed, each_round)
     if order is None:
