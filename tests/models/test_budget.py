@@ -212,7 +212,9 @@ def test_the_mixture_of_the_committee_is_looser_on_large_data_only():
 
 def test_published_settings_do_not_follow_the_size():
     for name in model_names():
-        assert find_model(name).as_published().get_params().get("n_init") != "auto", name
+        published = find_model(name).as_published().get_params()
+        assert published.get("n_init") != "auto", name
+        assert published.get("patience") != "auto", name
 
 
 @pytest.mark.parametrize("name", ["PropagatedSymmetricNMF", "LabelPropagationNMF"])

@@ -197,14 +197,17 @@ def test_patience_follows_the_size_unless_it_is_given(monkeypatch):
     plans = []
 
     def stop(problem, plan, budget, **_):
-        plans.append(budget)
+        plans.append((budget.patience, budget.least_gain, plan.loop is _lloyd.iterate))
+        plans.append(type(problem.penalty).__name__)
         raise SidelightError("enough")
 
     monkeypatch.setattr(hg.population, "evolve", stop)
-    for n, asked, expected, least_gain in (
-        (20_000, "auto", 10, 1e-12), (30_000, "auto", 6, 1e-5), (50_000, "auto", 4, 1e-5),
-        (90_000, "auto", 4, 1e-5), (90_000, 10, 10, 1e-5),
+    for n, asked, expected, is_full in (
+        (20_000, "auto", 10, True), (30_000, "auto", 6, False), (50_000, "auto", 4, False),
+        (90_000, "auto", 4, False), (90_000, 10, 10, True),
     ):  # fmt: skip
         with pytest.raises(SidelightError, match="enough"):
             HGMeans(2, patience=asked).fit(np.arange(n, dtype=float)[:, None])
-        assert (plans[-1].patience, plans[-1].least_gain) == (expected, least_gain)
+        found, penalty = plans[-2:]
+        assert found == (expected, 1e-12 if is_full else 1e-5, is_full)
+        assert penalty == ("Relocation" if is_full else "Penalty")
