@@ -20,7 +20,7 @@ from sidelight.models._factorisation.family import best_start
 from sidelight.models._fitting import FULL_SEARCH_UP_TO, budget, n_starts
 from sidelight.models._kmeans import partition_level
 from sidelight.models._markov import aggregation
-from sidelight.side import sample_labels, sample_pairs
+from sidelight.side import SideInformation, sample_labels, sample_pairs
 
 
 def starts(n_samples, **changes):
@@ -241,6 +241,22 @@ def test_many_rows_make_a_few_steps_from_the_factors_of_a_sample(name, monkeypat
         if hasattr(found, factor):
             assert getattr(found, factor).shape == (2_400, 3)
             assert getattr(found, factor).dtype == np.float64
+
+
+@pytest.mark.filterwarnings("ignore::sidelight.exceptions.LostClassWarning")  # 25 classes
+def test_many_classes_of_another_vocabulary_do_not_lead_in_the_sample(monkeypatch):
+    rng = np.random.default_rng(0)
+    y = np.arange(2_400) % 3
+    X = rng.normal(size=(2_400, 2)) + 3.0 * np.column_stack([np.cos(2 * y), np.sin(2 * y)])
+    side = SideInformation.from_labels(np.where(rng.random(2_400) < 0.3, y, -1))
+    other = np.where(rng.random(2_400) < 0.27, rng.integers(25, size=2_400), -1)
+    both = side + SideInformation.from_labels(other, vocabulary="other")
+    assert both.leading_vocabulary == side.leading_vocabulary
+    monkeypatch.setattr(_fitting, "SMALL_UP_TO", 2_000)
+    monkeypatch.setattr(family, "_MANY", 2_399)
+    model = find_model("LabelPropagationNMF")(3, random_state=0)
+    alone = model.fit(X, side=side).labels_
+    assert_array_equal(model.fit(X, side=both).labels_, alone)
 
 
 @pytest.mark.parametrize("name", ["PropagatedSymmetricNMF", "SelfSupervisedNMF"])

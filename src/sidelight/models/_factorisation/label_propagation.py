@@ -212,9 +212,11 @@ class LabelPropagationNMF(FactorModel):
         at_zero = problem.squares + problem.alpha * problem.given
         few = None
         if has_many(X.shape[0]):
-            few = fitted_to_few(self, rows, side, n_clusters, given, rngs[0], unscaled=X)
+            # Of these alone: a vocabulary of many classes could lead in the sample.
+            leading = side.where(side.statements.vocabulary == side.leading_vocabulary)
+            few = fitted_to_few(self, rows, leading, n_clusters, given, rngs[0], unscaled=X)
         if few is not None:
-            start = _of_few(few, side, data.scale)
+            start = _of_few(few, leading, data.scale)
             found = descend(
                 start, problem.step, problem.objective, finishing_steps(self.max_iter), self.tol,
                 step, at_zero=at_zero,

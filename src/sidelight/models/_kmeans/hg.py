@@ -39,7 +39,7 @@ Floats = NDArray[np.float64]
 
 _DRIFT = 0.2  # of alpha, from parents to children
 # Of members of large data, which need not be exact, and of the search for the best of them. Chosen
-# on three data sets of 30,000 rows with eight or ten clusters, where J rose by 2e-7 of itself at most.
+# on three data sets of 30,000 rows, with eight or ten clusters: J rose by 2e-7 of itself at most.
 _LEAST_FALL = 1e-4
 _LEAST_GAIN = 1e-5
 
