@@ -174,14 +174,23 @@ def write_tables(found: Curves, names: list[str]) -> str:
                 parts += [f"## {strategy}: {title}", _table(heads, lines)] if lines else []
             lines = sets_table(found, Key(OURS, kinds, wrong), [*HARD])
             parts += [f"## Hard tables: {title}", _table(heads, lines)] if lines else []
-            every = [*names, *HARD, "bank77"]
+    return "\n\n".join([*parts, where_we_lose(found, names)]) + "\n"
+
+
+def where_we_lose(found: Curves, names: list[str]) -> str:
+    """Where another strategy has more than the asker, and where asking made it worse."""
+    every = list(dict.fromkeys([*names, *HARD, "bank77"]))
+    parts = []
+    for kinds, what in KINDS.items():
+        for wrong, share in SHARES.items():
+            title = f"{what}, {share}"
             heads = ["set", "strategy", "answers", "theirs", "ours"]
             lines = losses(found, kinds, wrong, every)
             parts += [f"## Where we lose: {title}", _table(heads, lines)] if lines else []
             heads = ["set", "answers", "what", "before", "after"]
             lines = falls(found, kinds, wrong, every)
             parts += [f"## Where asking costs: {title}", _table(heads, lines)] if lines else []
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(parts)
 
 
 def _table(heads: list[str], lines: list[str]) -> str:
@@ -216,7 +225,7 @@ def draw(found: Curves, names: list[str], path: Path) -> None:
 
 
 def main() -> None:
-    """Write curves.png and tables.md beside each other."""
+    """Write curves.png and tables.md beside each other, and print where we lose."""
     parser = argparse.ArgumentParser(description=__doc__)
     default = [Path("results/queries/curves.csv")]
     parser.add_argument("--csv", type=Path, nargs="+", default=default)
@@ -228,6 +237,7 @@ def main() -> None:
     given.out.mkdir(parents=True, exist_ok=True)
     (given.out / "tables.md").write_text(write_tables(found, names), encoding="utf-8")
     draw(found, names, given.out / "curves.png")
+    print(where_we_lose(found, names))
 
 
 if __name__ == "__main__":

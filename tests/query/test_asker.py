@@ -127,6 +127,15 @@ def test_a_batch_shares_no_item():
     assert sum(len(some) for some in items) == len(set.union(*items))
 
 
+def test_a_batch_of_names_shares_no_item():
+    asker = answered(fresh(kinds=("label",)), 4)
+    questions = asker.ask(6)
+    others = asker.ask(2, open=questions)
+    items = [asker._state.committee.item_of(q.rows[0]) for q in (*questions, *others)]
+    assert {q.kind for q in (*questions, *others)} == {"label"}
+    assert len(set(items)) == len(items) == 8
+
+
 def test_answers_find_the_clusters():
     asker = answered(fresh(kinds=("pair",)), 20, Oracle(SAMPLE.y))
     assert asker.n_clusters == 3
@@ -195,6 +204,14 @@ def test_wilson_is_the_published_interval():
         (lambda a, q: a.answer(Question("x", "pair", (0, 1)), "must"), "was not asked"),
         (lambda a, q: a.answer(q, "must").answer(q, "must"), "has the answer 'must' already"),
         (lambda a, q: a.answer(q, "yes"), "takes 'must', 'cannot'"),
+        (lambda a, q: a.answer(q, ["must"]), "takes 'must', 'cannot'"),
+        (lambda a, q: a.answer(None, "must"), "the question is None"),
+        (lambda a, q: a.answer(q.id, "must"), "give a Question from ask"),
+        (lambda a, q: a.answer(q, "must", annotator=""), "the annotator is ''"),
+        (lambda a, q: a.answer(q, "must", annotator=3), "the annotator is 3"),
+        (lambda a, q: a.answer(q, "must", seconds="3 s"), "seconds is '3 s'"),
+        (lambda a, q: a.answer(q, "must", seconds=float("nan")), "seconds is nan"),
+        (lambda a, q: a.answer(q, "must", seconds=-1.0), "seconds is -1.0"),
         (lambda a, q: a.retract("nothing"), "no answer has the id"),
         (lambda a, q: a.ask(0), "1 or more"),
         (lambda a, q: a.ask(kinds=("triple",)), "'pair' and 'label'"),
@@ -217,28 +234,88 @@ def test_what_cannot_be_taken_is_said_clearly(change, message):
 
 def test_a_class_must_be_a_name():
     asker = fresh(kinds=("label",))
-    with pytest.raises(QuestionError, match="name of a class"):
-        asker.answer(asker.ask()[0], "")
+    for value in ("", "must", "not:", 1.5, True, None, np.array([1, 2])):
+        with pytest.raises(QuestionError, match="name of a class"):
+            asker.answer(asker.ask()[0], value)
 
 
-def test_two_rows_are_asked_once_and_then_nothing_is_left():
-    asker = Asker(np.array([[0.0], [1.0]]), kinds=("pair",), random_state=0)
+def test_a_class_may_come_from_an_array():
+    asker = fresh(kinds=("label",))
     question = asker.ask()[0]
-    assert question.rows == (0, 1) or question.rows == (1, 0)
-    done = asker.answer(question, "cannot")
-    assert done.ask() == []
-    assert "change nothing" in done.stopping.sentence
-    assert len(done.labels) == 2
+    for given, plain in ((np.int64(2), 2), (np.array(["bee"])[0], "bee")):
+        after = asker.answer(question, given)
+        assert type(after.answers[0].value) is type(plain)
+        assert after.answers[0].value == plain
+        assert after.to_json() == asker.answer(question, plain).to_json()
 
 
-def test_equal_rows_and_disconnected_graphs_can_be_asked_about():
-    equal = answered(Asker(np.ones((20, 2)), random_state=0), 12, Oracle(np.arange(20) % 2))
-    assert len(equal.labels) == 20
+def test_a_log_is_replayed_with_the_statements_of_its_start():
+    side = SideInformation.from_pairs(must=[(0, 3)], cannot=[(1, 2)], n_samples=80)
+    asker = answered(fresh(side=side), 2)
+    assert same(asker, Asker.from_json(asker.to_json(), SAMPLE.X, side=side))
+    other = SideInformation.from_pairs(must=[(0, 4)], n_samples=80)
+    for wrong in (None, other):
+        with pytest.raises(QuestionError, match="other statements at the start"):
+            Asker.from_json(asker.to_json(), SAMPLE.X, side=wrong)
+    book = json.loads(asker.to_json())
+    del book["side"]  # an older log
+    assert same(asker, Asker.from_json(json.dumps(book), SAMPLE.X, side=side))
+
+
+def until_nothing_is_left(asker, oracle, most=200):
+    while questions := asker.ask():
+        asker = asker.answer(questions[0], oracle(questions[0]))
+        assert len(asker.answers) <= most
+    assert asker.stopping.sentence.startswith("Nothing is left to ask.")
+    assert asker.stopping.next_ten == 0
+    return asker
+
+
+@pytest.mark.parametrize("rows", [np.array([[0.0], [1.0]]), np.ones((2, 1))])
+@pytest.mark.parametrize(("kinds", "n"), [(("pair",), 1), (("label",), 2), (("pair", "label"), 1)])
+def test_two_rows_are_asked_about_once(rows, kinds, n):
+    done = until_nothing_is_left(Asker(rows, kinds=kinds, random_state=0), Oracle([0, 1]))
+    assert len(done.answers) == n
+    assert done.labels.shape == (2,)
+    assert "Nothing" not in done.retract(done.answers[0].id).stopping.sentence
+
+
+@pytest.mark.parametrize("audit", [0.0, 0.1])
+def test_every_pair_is_asked_once_until_nothing_is_left(audit):
+    rows, truth = SAMPLE.X[:9], SAMPLE.y[:9]
+    asker = Asker(rows, kinds=("pair",), audit=audit, random_state=0)
+    done = until_nothing_is_left(asker, Oracle(truth))
+    pairs = {tuple(sorted(a.question.rows)) for a in done.answers}
+    assert len(pairs) == len(done.answers) == 36
+
+
+@pytest.mark.parametrize("kinds", [("pair",), ("label",), ("pair", "label")])
+def test_equal_rows_can_be_asked_about(kinds):
+    asker = Asker(np.ones((20, 2)), kinds=kinds, random_state=0)  # with audits and the refit
+    for _ in range(30):
+        questions = asker.ask()
+        if not questions:
+            break
+        asker = asker.answer(questions[0], Oracle(np.arange(20) % 2)(questions[0]))
+    assert len(asker.answers) == (20 if kinds == ("label",) else 30)
+    assert asker.labels.shape == (20,)
+    assert asker.stopping.sentence
+
+
+@pytest.mark.parametrize("kinds", [("pair",), ("label",), ("pair", "label")])
+def test_disconnected_graphs_can_be_asked_about(kinds):
     block = np.ones((6, 6)) - np.eye(6)
     graph = sparse.csr_array(sparse.block_diag([block, block, np.zeros((2, 2))]))
-    asker = answered(Asker(graph, random_state=0), 12, Oracle(np.repeat([0, 1, 2], [6, 6, 2])))
+    asker = Asker(graph, kinds=kinds, random_state=0)
+    asker = answered(asker, 12, Oracle(np.repeat([0, 1, 2], [6, 6, 2])))
     assert len(np.unique(asker.labels[:6])) == 1
     assert asker.labels[0] != asker.labels[6]
+
+
+def test_a_graph_without_edges_can_be_asked_about():
+    asker = Asker(sparse.csr_array((8, 8)), kinds=("pair",), random_state=0)
+    done = until_nothing_is_left(asker, Oracle(np.arange(8) % 2))
+    assert len(done.answers) == 28
 
 
 def test_contradictions_at_the_start_are_tolerated():

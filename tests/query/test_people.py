@@ -57,6 +57,7 @@ def test_nobody_is_asked_the_same_twice_but_a_second_opinion_may_be_asked(mixed)
     asked = [(a.annotator, frozenset(a.question.rows)) for a in mixed.answers]
     assert len(set(asked)) == len(asked)
     second = [a for a in mixed.answers if a.question.reason.startswith("a second opinion")]
+    assert second
     for answer in second:
         others = [a for a in mixed.answers if set(a.question.rows) == set(answer.question.rows)]
         assert len({a.annotator for a in others}) == len(others) >= 2
@@ -72,6 +73,19 @@ def test_a_cheap_annotator_is_asked_more():
 def test_a_budget_is_kept():
     asker = converse(team(one=2.0), {"one": Oracle(Y)}, budget=9.0)
     assert len(asker.answers) == 4
+
+
+def test_a_program_has_its_price():
+    """A dear expert is asked less than a cheap program, and all together stay in the budget."""
+    with program("must") as answering:
+        asker = converse(
+            team(expert=20.0, robot=1.0), {"expert": Oracle(Y), "robot": answering}, budget=30.0,
+            batch=3,
+        )  # fmt: skip
+    asked = [answer.annotator for answer in asker.answers]
+    spent = 20 * asked.count("expert") + asked.count("robot")
+    assert 20 < spent <= 30
+    assert asked.count("robot") > asked.count("expert")
 
 
 def test_what_a_person_cannot_tell_is_not_asked_of_them_again():

@@ -22,10 +22,10 @@ from sidelight.models import find_model
 from sidelight.query._choose import expected_error
 from sidelight.query._committee import Committee, Facts, bare, start, told, whole
 from sidelight.query._display import Shown, show
-from sidelight.query._log import Names, facts_of_answer, facts_of_side, side_of
+from sidelight.query._log import Names, facts_of_answer, facts_of_side, key_of_side, side_of
 from sidelight.query._people import accuracy_interval, check_annotators
 from sidelight.query._pick import Picker
-from sidelight.query._questions import Answer, Question, QuestionError, check_value, question_id
+from sidelight.query._questions import Answer, Question, QuestionError, answer_to, question_id
 from sidelight.query._refit import EVERY, few_annotated, is_better, learn_graph, refit
 from sidelight.query._stopping import Interval, Stopping, audit_accuracy, in_words
 from sidelight.query._structure import Ints, Structure, build_structure
@@ -202,14 +202,7 @@ class Asker:
                 f"question {asked.id!r} was not asked by this asker (or was changed); take one "
                 "from ask(). Other statements go into side=."
             )
-        who = asked.annotator if annotator is None else annotator
-        answer = Answer(
-            asked.id if who is None else f"{asked.id}:{who}",
-            asked,
-            check_value(asked, value),
-            who,
-            None if seconds is None else float(seconds),
-        )
+        answer = answer_to(asked, value, annotator, seconds)
         known = next((a for a in self.answers if a.id == answer.id), None)
         if known is not None:
             raise QuestionError(
@@ -398,11 +391,14 @@ class Asker:
     def stopping(self) -> Stopping:
         """The value of the next ten questions, and the quality by audit answers."""
         pairs = self.n_samples * (self.n_samples - 1) / 2
-        some = [q.value for q in self.ask(10) if not q.audit]
+        questions = self.ask(10)
+        some = [q.value for q in questions if not q.audit]
         worth = float(np.mean(some) * 10) if some else 0.0
         accuracy, n_audit = audit_accuracy(self.answers, self.labels)
         share = worth / pairs
-        words = in_words(worth, share, accuracy, n_audit, self.trusted)
+        words = in_words(
+            worth, share, accuracy, n_audit, trusted=self.trusted, is_done=not questions
+        )
         return Stopping(worth, share, accuracy, n_audit, words)
 
     @cached_property
@@ -434,6 +430,7 @@ class Asker:
             "asker": type(self).__name__,
             "seed": self.seed,
             "data": self._key,
+            "side": key_of_side(self._given),
             "annotators": None
             if self._people[0].name is None
             else {person.name: person.cost for person in self._people},
@@ -464,6 +461,11 @@ class Asker:
         book = read_book(text, cls.__name__)
         settings = {key: book[key] for key in cls._saved}
         asker = cls(data, side=side, random_state=book["seed"], **settings)
+        given = key_of_side(asker._given)
+        if book.get("side", given) != given:  # older logs do not say
+            raise QuestionError(
+                "the log was written with other statements at the start; give the same side=."
+            )
         return replay(asker, book, asker._key)
 
     def __repr__(self) -> str:

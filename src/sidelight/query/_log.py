@@ -1,5 +1,7 @@
 """From the log of answers to facts for the committee and statements for models."""
 
+import hashlib
+import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -83,6 +85,15 @@ def facts_of_side(side: SideInformation) -> tuple[Facts, Names]:
         who_at = names.annotators.index(who)
         rows.append((i, j, c, int(said.sign[k]), who_at, float(said.weight[k])))
     return Facts.of(rows), names
+
+
+def key_of_side(side: SideInformation) -> str | None:
+    """A short key of the statements given at the start, in their order; None without any."""
+    facts, names = facts_of_side(side)
+    if not len(facts.i):
+        return None
+    text = json.dumps([[column.tolist() for column in facts], names], default=str)
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def side_of(answers: Sequence[Answer], n_rows: int, index: Any, names: Names) -> SideInformation:

@@ -24,6 +24,7 @@ class Board:
         self.known: dict[tuple[int, int], bool | None] = {}
         self.labels: Ints = np.zeros(len(X), dtype=np.int64)
         self.groups: list[list[int]] = []  # rows that belong together; different groups do not
+        self.fitted: tuple[int, Ints] | None = None  # clusters, and the answers they were made from
 
     def ask(self, i: int, j: int) -> Generator[tuple[int, int], bool | None, bool | None]:
         """Ask unless it is known."""
@@ -217,8 +218,11 @@ def npu(board: Board, n_clusters: int, fitted: Any) -> Steps:
     first = int(board.rng.integers(len(board.X)))
     board.groups = [[first]]
     tried = {first}
+    forest = _Forest(board)
     while len(tried) < len(board.X):
-        P = _group_shares(board, fitted(board))
+        P = np.ones((len(board.X), 1))  # of one group every row is a part
+        if len(board.groups) > 1:
+            P = _group_shares(forest.leaves(fitted(board)), board.groups)
         entropy = -(P * np.log(np.maximum(P, 1e-12))).sum(axis=1)
         ranked = -np.sort(-P, axis=1)
         questions = np.maximum((ranked * np.arange(1, P.shape[1] + 1)).sum(axis=1), 1e-9)
@@ -230,17 +234,32 @@ def npu(board: Board, n_clusters: int, fitted: Any) -> Steps:
             board.groups.append([row])
 
 
-def _group_shares(board: Board, labels: Ints) -> Any:
-    """Probability of each group for each row: mean similarity of leaves in a forest."""
-    from sklearn.ensemble import RandomForestClassifier
+class _Forest:
+    """The leaves of all rows in a forest, which grows again only if the clusters have changed."""
 
-    forest = RandomForestClassifier(50, random_state=board.seed, n_jobs=1)
-    leaf = forest.fit(board.X, labels).apply(board.X)
+    def __init__(self, board: Board) -> None:
+        self._X, self._seed = board.X.astype(np.float32), board.seed
+        self._labels: Ints | None = None
+        self._leaves: Ints | None = None
+
+    def leaves(self, labels: Ints) -> Ints:
+        """The leaf of each row in each tree: (rows, trees)."""
+        from sklearn.ensemble import RandomForestClassifier
+
+        if self._leaves is None or not np.array_equal(labels, self._labels):
+            forest = RandomForestClassifier(50, random_state=self._seed, n_jobs=1)
+            self._leaves = np.asarray(forest.fit(self._X, labels).apply(self._X))
+            self._labels = labels
+        return self._leaves
+
+
+def _group_shares(leaf: Ints, groups: list[list[int]]) -> Floats:
+    """Probability of each group for each row: mean similarity of leaves in a forest."""
     like = np.column_stack(
         [
             np.mean([(leaf == leaf[member]).mean(axis=1) for member in group], axis=0)
-            for group in board.groups
+            for group in groups
         ]
     )
     total = like.sum(axis=1, keepdims=True)
-    return np.where(total > 0, like / np.where(total > 0, total, 1.0), 1.0 / len(board.groups))
+    return np.where(total > 0, like / np.where(total > 0, total, 1.0), 1.0 / len(groups))

@@ -4,7 +4,10 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from numbers import Real
 from typing import Any
+
+import numpy as np
 
 from sidelight.exceptions import SidelightError
 
@@ -98,6 +101,10 @@ class Question:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Question":
         """The question that `to_dict` wrote."""
+        if not isinstance(data, Mapping):
+            raise QuestionError(
+                f"the question is {data!r}; give a Question from ask(), or its dict."
+            )
         known = {f.name for f in fields(cls)}
         if unknown := set(data) - known or {"id", "kind", "rows"} - set(data):
             raise QuestionError(
@@ -162,12 +169,28 @@ def question_id(seed: int, question: Question) -> str:
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
+def answer_to(question: Question, value: Any, annotator: Any, seconds: Any) -> Answer:
+    """The answer to a question, if everything about it can be taken."""
+    who = question.annotator if annotator is None else annotator
+    if who is not None and not (isinstance(who, str) and who):
+        raise QuestionError(f"the annotator is {who!r}; give a name.")
+    if seconds is not None:
+        is_number = isinstance(seconds, Real) and not isinstance(seconds, bool)
+        if not (is_number and 0 <= seconds < np.inf):
+            raise QuestionError(f"seconds is {seconds!r}; give a number, 0 or more.")
+        seconds = float(seconds)
+    name = question.id if who is None else f"{question.id}:{who}"
+    return Answer(name, question, check_value(question, value), who, seconds)
+
+
 def check_value(question: Question, value: Any) -> Any:
-    """The value of an answer, if the question allows it."""
-    if value == CANNOT_TELL:
+    """The value of an answer, if the question allows it; a class of an array as plain data."""
+    if isinstance(value, np.integer | np.str_):
+        value = value.item()
+    if isinstance(value, str) and value == CANNOT_TELL:
         return value
     if question.kind == "pair":
-        if value not in PAIR_VALUES:
+        if not isinstance(value, str) or value not in PAIR_VALUES:
             raise QuestionError(
                 f"the answer is {value!r}; a question about a pair takes 'must', 'cannot' or "
                 "'cannot_tell'."

@@ -105,7 +105,13 @@ def audit_accuracy(answers: Sequence[Answer], labels: Ints) -> tuple[Interval | 
 
 
 def in_words(
-    next_ten: float, share: float, accuracy: Interval | None, n_audit: int, trusted: bool
+    next_ten: float,
+    share: float,
+    accuracy: Interval | None,
+    n_audit: int,
+    *,
+    trusted: bool,
+    is_done: bool,
 ) -> str:
     """A sentence or two for people."""
     if not trusted:
@@ -120,6 +126,8 @@ def in_words(
         else f"The next ten questions are expected to put {next_ten:,.0f} pairs of rows right "
         f"({share:.2%} of all)."
     )
+    if is_done:
+        worth = "Nothing is left to ask."
     if accuracy is None:
         return f"{worth} No audit answer yet: how good the result is has not been measured."
     return (

@@ -1,6 +1,7 @@
 """Published strategies with the methods of an asker, for comparison and for use."""
 
 import json
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -9,11 +10,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from sidelight._random import draw_seed
 from sidelight._wording import counted
 from sidelight.models import find_model
-from sidelight.query._asker import FORMAT, Asker, read_book, replay
+from sidelight.query._asker import FORMAT, Asker, check_kinds, read_book, replay
 from sidelight.query._log import Names, side_of
 from sidelight.query._machines import (
     Board,
@@ -25,7 +27,8 @@ from sidelight.query._machines import (
     min_max,
     npu,
 )
-from sidelight.query._questions import Answer, Question, QuestionError, check_value, question_id
+from sidelight.query._people import check_annotators
+from sidelight.query._questions import Answer, Question, QuestionError, answer_to, question_id
 from sidelight.query._structure import Ints, as_rows
 from sidelight.results import data_key
 from sidelight.side import SideInformation
@@ -74,7 +77,7 @@ class SequentialAsker(ABC):
         Parameters
         ----------
         n : int, default=1
-            Ignored: there is one question at a time.
+            1 or more; there is one question at a time.
         annotator : str, optional
             Who is asked.
         kinds : tuple, optional
@@ -87,6 +90,7 @@ class SequentialAsker(ABC):
         list of Question
             One, or none when the strategy is done.
         """
+        _count("n", n)
         pair = self._here().pair
         if pair is None or tuple(open) or (kinds is not None and "pair" not in kinds):
             return []
@@ -125,12 +129,11 @@ class SequentialAsker(ABC):
         machine = self._here()
         if asked.id != question_id(self.seed, asked) or asked.rows != machine.pair:
             raise QuestionError(f"question {asked.id!r} is not the one that ask() gives now.")
-        who = asked.annotator if annotator is None else annotator
+        answer = answer_to(asked, value, annotator, seconds)
         other = object.__new__(type(self))
         vars(other).update(
             {key: vars(self)[key] for key in ("_X", "_settings", "seed", "_machine")}
         )
-        answer = Answer(asked.id, asked, check_value(asked, value), who, seconds)
         other.answers = (*self.answers, answer)
         return other
 
@@ -276,7 +279,7 @@ class CobraAsker(SequentialAsker):
     """
 
     def __init__(self, data: Any, *, n_super: int = 25, random_state: Any = None) -> None:
-        super().__init__(data, random_state=random_state, n_super=n_super)
+        super().__init__(data, random_state=random_state, n_super=_count("n_super", n_super))
 
     def _steps(self, board: Board) -> Steps:
         return cobra(board, self._settings["n_super"])
@@ -360,6 +363,7 @@ class NeighborhoodAsker(SequentialAsker):
     ) -> None:
         if rule not in ("consolidate", "min-max", "npu"):
             raise QuestionError(f"rule is {rule!r}; give 'consolidate', 'min-max' or 'npu'.")
+        n_clusters = _count("n_clusters", n_clusters)
         super().__init__(data, random_state=random_state, n_clusters=n_clusters, rule=rule)
 
     def _steps(self, board: Board) -> Steps:
@@ -369,6 +373,11 @@ class NeighborhoodAsker(SequentialAsker):
         return (explore_consolidate if rule == "consolidate" else min_max)(board, n_clusters)
 
     def _clusters(self, board: Board) -> Ints:
+        if board.fitted is None or board.fitted[0] != len(board.known):
+            board.fitted = len(board.known), self._fit(board)
+        return board.fitted[1]
+
+    def _fit(self, board: Board) -> Ints:
         n_clusters = min(self._settings["n_clusters"], len(board.X))
         pairs: dict[bool, list[tuple[int, int]]] = {True: [], False: []}
         for pair, said in board.known.items():
@@ -380,7 +389,16 @@ class NeighborhoodAsker(SequentialAsker):
             must=pairs[True], cannot=pairs[False], n_samples=len(board.X)
         )
         model = find_model("PCKMeans")(n_clusters, random_state=board.seed)
-        return np.asarray(model.fit(board.X, side=side).labels_)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # equal rows leave fewer clusters
+            return np.asarray(model.fit(board.X, side=side).labels_)
+
+
+def _count(name: str, value: Any) -> int:
+    """A setting that is a number of something, as plain data."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+        raise QuestionError(f"{name} is {value!r}; give a whole number, 1 or more.")
+    return int(value)
 
 
 class RandomAsker(Asker):
@@ -427,7 +445,7 @@ class RandomAsker(Asker):
         kinds: Sequence[str] | None = None,
         open: Iterable[Question] = (),
     ) -> list[Question]:
-        """Pairs drawn at random, none of them twice.
+        """Pairs drawn at random, none of them twice; who is asked is drawn too.
 
         Parameters
         ----------
@@ -438,19 +456,24 @@ class RandomAsker(Asker):
         -------
         list of Question
         """
+        n, waiting = _count("n", n), tuple(open)
+        if kinds is not None and "pair" not in check_kinds(kinds):
+            return []
+        people = self._people if annotator is None else check_annotators([annotator])
         asked = {tuple(sorted(a.question.rows)) for a in self.answers}
-        asked |= {tuple(sorted(question.rows)) for question in open}
+        asked |= {tuple(sorted(question.rows)) for question in waiting}
         total = self.n_samples * (self.n_samples - 1) // 2
         found: list[Question] = []
-        slot = len(self.answers) + len(tuple(open))
+        slot = len(self.answers) + len(waiting)
         while len(found) < n and len(asked) < total:
             rng = np.random.default_rng([self.seed, slot, 3])
             pair = tuple(sorted(rng.choice(self.n_samples, size=2, replace=False).tolist()))
             while pair in asked:
                 pair = tuple(sorted(rng.choice(self.n_samples, size=2, replace=False).tolist()))
             asked.add(pair)
+            who = people[int(rng.integers(len(people)))].name
             question = Question(
-                "", "pair", pair, annotator=annotator, slot=slot, reason="drawn at random"
+                "", "pair", pair, annotator=who, slot=slot, reason="drawn at random"
             )
             found.append(replace(question, id=question_id(self.seed, question)))
             slot += 1
