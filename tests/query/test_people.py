@@ -75,6 +75,17 @@ def test_a_budget_is_kept():
     assert len(asker.answers) == 4
 
 
+def test_a_batch_for_several_people_shares_no_item(mixed):
+    questions = mixed.ask(6)
+    others = mixed.ask(2, annotator="fair", open=questions)
+    item_of = mixed._state.committee.item_of
+    items = [{item_of(row) for row in q.rows} for q in (*questions, *others)]
+    assert len(questions) == 6
+    assert {q.annotator for q in questions} <= {"sure", "fair", "poor"}
+    assert [q.annotator for q in others] == ["fair", "fair"]
+    assert sum(len(some) for some in items) == len(set.union(*items))
+
+
 def test_a_program_has_its_price():
     """A dear expert is asked less than a cheap program, and all together stay in the budget."""
     with program("must") as answering:

@@ -239,18 +239,16 @@ class _Forest:
 
     def __init__(self, board: Board) -> None:
         self._X, self._seed = board.X.astype(np.float32), board.seed
-        self._labels: Ints | None = None
-        self._leaves: Ints | None = None
+        self._last: tuple[Ints, Ints] | None = None  # clusters, and the leaves of their forest
 
     def leaves(self, labels: Ints) -> Ints:
         """The leaf of each row in each tree: (rows, trees)."""
         from sklearn.ensemble import RandomForestClassifier
 
-        if self._leaves is None or not np.array_equal(labels, self._labels):
+        if self._last is None or not np.array_equal(labels, self._last[0]):
             forest = RandomForestClassifier(50, random_state=self._seed, n_jobs=1)
-            self._leaves = np.asarray(forest.fit(self._X, labels).apply(self._X))
-            self._labels = labels
-        return self._leaves
+            self._last = labels, np.asarray(forest.fit(self._X, labels).apply(self._X))
+        return self._last[1]
 
 
 def _group_shares(leaf: Ints, groups: list[list[int]]) -> Floats:

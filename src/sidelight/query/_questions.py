@@ -110,8 +110,14 @@ class Question:
             raise QuestionError(
                 f"a question has the keys {sorted(known)}; wrong or missing: {sorted(unknown)}."
             )
-        given = dict(data) | {"rows": tuple(int(row) for row in data["rows"])}
-        return cls(**given | {"classes": tuple(data.get("classes", ()))})
+        try:
+            rows = tuple(int(row) for row in data["rows"])
+            classes = tuple(data.get("classes", ()))
+        except (TypeError, ValueError) as error:
+            raise QuestionError(
+                f"the rows or classes of question {data['id']!r} are not lists: {error}."
+            ) from error
+        return cls(**dict(data) | {"rows": rows, "classes": classes})
 
 
 @dataclass(frozen=True)
