@@ -141,6 +141,21 @@ def test_what_is_not_an_answer_is_explained_and_asked_again(ask, tmp_path):
     assert not side.exists()  # nothing was said
 
 
+def test_a_time_that_is_no_number_is_explained_before_the_answer_is_written(ask, tmp_path):
+    side = tmp_path / "said.csv"
+    times = iter(["3 s", -1, 2.5])
+
+    def answer(question):
+        seconds = next(times, None)
+        return None if seconds is None else {**honest(question), "seconds": seconds}
+
+    robot = ask(answer, side)
+    errors = [line["error"] for line in robot.heard if "error" in line]
+    assert ["seconds is '3 s'" in errors[0], "seconds is -1" in errors[1]] == [True, True]
+    assert robot.heard[-1] == {"done": "end of input", "answers": 1}
+    assert len(side.read_text().splitlines()) == 2  # the head, and the third answer
+
+
 def test_undo_takes_the_line_back_and_asks_again(ask, tmp_path):
     side = tmp_path / "said.jsonl"
     said = iter([honest, lambda q: {"undo": True}, honest, lambda q: {"stop": True}])

@@ -182,7 +182,7 @@ def _hold(
     from sidelight.cli._asking import converse, statement, talk
 
     def record(question: Any, value: Any, seconds: float | None) -> None:
-        said = question.check(value)
+        said = question.check(value, seconds=seconds)
         names = [rows.name(row) for row in question.rows]
         book.add(statement(question, said, names, annotator))
         interview.answer(question, said, seconds)

@@ -94,8 +94,9 @@ class Question:
         hidden = {"prediction", "value", "audit", "probability", "reason"}
         return {key: value for key, value in self.to_dict().items() if key not in hidden}
 
-    def check(self, value: Any) -> Any:
-        """The value, if it answers this question; otherwise a QuestionError."""
+    def check(self, value: Any, *, seconds: Any = None) -> Any:
+        """The value, if it answers this question in such a time; otherwise a QuestionError."""
+        check_seconds(seconds)
         return check_value(self, value)
 
     @classmethod
@@ -180,13 +181,18 @@ def answer_to(question: Question, value: Any, annotator: Any, seconds: Any) -> A
     who = question.annotator if annotator is None else annotator
     if who is not None and not (isinstance(who, str) and who):
         raise QuestionError(f"the annotator is {who!r}; give a name.")
-    if seconds is not None:
-        is_number = isinstance(seconds, Real) and not isinstance(seconds, bool)
-        if not (is_number and 0 <= seconds < np.inf):
-            raise QuestionError(f"seconds is {seconds!r}; give a number, 0 or more.")
-        seconds = float(seconds)
     name = question.id if who is None else f"{question.id}:{who}"
-    return Answer(name, question, check_value(question, value), who, seconds)
+    return Answer(name, question, check_value(question, value), who, check_seconds(seconds))
+
+
+def check_seconds(seconds: Any) -> float | None:
+    """A time that an answer took, if it is known."""
+    if seconds is None:
+        return None
+    is_number = isinstance(seconds, Real) and not isinstance(seconds, bool)
+    if not (is_number and 0 <= seconds < np.inf):
+        raise QuestionError(f"seconds is {seconds!r}; give a number, 0 or more.")
+    return float(seconds)
 
 
 def check_value(question: Question, value: Any) -> Any:
