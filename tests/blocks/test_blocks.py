@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from sidelight.blocks import BLOCK_ROWS, CSRRows, as_blocks, n_threads, one_blas_thread, threads
 from sidelight.blocks._blocks import pairwise_sum
-from sidelight.blocks._threads import in_order
+from sidelight.blocks._threads import in_order, in_parts
 
 
 class Moments(NamedTuple):
@@ -184,6 +184,30 @@ def test_number_of_threads_comes_from_the_closest_source(monkeypatch):
     assert n_threads() == 5
     with pytest.raises(ValueError, match="at least 1"), threads(0):
         pass
+
+
+@pytest.mark.parametrize("n", [0, 1, 6, 7, 20])
+@pytest.mark.parametrize("n_workers", [1, 3])
+def test_every_number_is_in_one_part(n, n_workers):
+    times, parts = np.zeros(n, dtype=int), []
+
+    def count(start, stop):
+        times[start:stop] += 1
+        parts.append((start, stop))
+
+    with threads(n_workers):
+        in_parts(count, n, 7)
+    assert (times == 1).all()
+    assert all(start % 7 == 0 and stop - start <= 7 for start, stop in parts)
+
+
+def test_an_error_in_one_part_is_raised():
+    def fail(start, stop):
+        if start == 4:
+            raise RuntimeError("the third part")
+
+    with threads(2), pytest.raises(RuntimeError, match="third"):
+        in_parts(fail, 10, 2)
 
 
 def test_an_interrupt_does_not_wait_for_tasks_that_have_not_begun():

@@ -3,6 +3,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
+from sidelight.blocks import threads
 from sidelight.exceptions import DataError
 from sidelight.graph import (
     _graph,
@@ -164,12 +165,16 @@ def test_local_weights_follow_the_scale_of_the_data_down_to_tiny_distances():
 
 @pytest.mark.parametrize("rule", ["union", "mutual"])
 @pytest.mark.parametrize("portion", [1, 7, 100_000])
-def test_lists_are_joined_as_scipy_joins_them_in_portions_of_any_size(monkeypatch, rule, portion):
+@pytest.mark.parametrize("n_workers", [1, 2, 3])
+def test_lists_are_joined_as_scipy_joins_them_in_portions_of_any_size(
+    monkeypatch, rule, portion, n_workers
+):
     monkeypatch.setattr(_graph, "_PORTION", portion)
     X = np.random.default_rng(0).integers(6, size=(60, 2)).astype(float)
     found = nearest_neighbors(X, 3, ties="keep")
     lists = sparse.csr_array((found.distances + 1.0, found.indices, found.indptr), shape=(60, 60))
     join = lists.maximum if rule == "union" else lists.minimum
-    joined = join_neighbors(found._replace(distances=found.distances + 1.0), rule)
+    with threads(n_workers):
+        joined = join_neighbors(found._replace(distances=found.distances + 1.0), rule)
     assert_array_equal(joined.toarray(), join(lists.T).toarray())
     assert joined.has_canonical_format

@@ -6,6 +6,7 @@ from scipy import sparse
 
 import oracles_structural_entropy as oracle
 from sidelight._kernels import entropy
+from sidelight.blocks import threads
 from sidelight.models._entropy import search as search
 from sidelight.models._entropy.statements import Relation, Strengths, relation_graph
 from sidelight.side import SideInformation
@@ -237,6 +238,41 @@ def test_nodes_in_another_order_are_the_same_nodes(seed):
     back = search.reordered(same, np.argsort(order))
     for name in ("indptr", "near", "weight", "linked", "volume", "cut", "owner", "group", "own"):
         np.testing.assert_array_equal(getattr(back, name), getattr(level, name))
+
+
+@pytest.mark.parametrize("pulls", [False, True])
+@pytest.mark.parametrize("seed", SEEDS[:4])
+def test_parts_of_any_size_and_any_threads_make_the_same_bits_of_a_level(seed, pulls, monkeypatch):
+    rng = np.random.default_rng(seed)
+    n = 60
+    W = sparse.csr_array(random_graph(rng, n))
+    of_pairs = sparse.csr_array(np.round(random_graph(rng, n, 0.1) - 0.5 * W.toarray(), 1))
+    *_, relation = problem(seed, n)
+    order = rng.permutation(n)
+    labels = search.renumbered(rng.integers(12, size=n))
+
+    def levels():
+        rows = search.pulled_level(W, of_pairs)
+        if not pulls:
+            rows = search.first_level(W, of_pairs, *relation[1:])
+        made = [rows, search.reordered(rows, order)]
+        for of in (labels, np.arange(n), np.zeros(n, dtype=np.int64)):
+            made.append(search.aggregate(made[1], of, search.Room()))
+        return made, search.modules_of(made[1], labels), search.objective(made[1], labels)
+
+    def values():
+        made, modules, value = levels()
+        arrays = [a for level in made for a in level if isinstance(a, np.ndarray)]
+        return [*arrays, *modules, np.float64(value)]
+
+    whole = values()
+    for size in (1, 7, 25):
+        monkeypatch.setattr(search, "_NODES", size)
+        monkeypatch.setattr(search, "_PORTION", 3 * size)
+        for n_workers in (1, 2, 3):
+            with threads(n_workers):
+                for now, before in zip(values(), whole, strict=True):
+                    np.testing.assert_array_equal(now, before)
 
 
 def test_so_many_modules_that_they_are_read_ahead_have_the_objective_of_the_definition():

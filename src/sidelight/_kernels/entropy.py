@@ -196,8 +196,26 @@ def module_costs(volume, cut, scale, costs):
 
 
 @bare
-def sum_modules(graph, groups, labels, table, module_volume, module_cut, module_size):
-    """Volumes, cuts and sizes of modules, from scratch; the table has to be filled.
+def weights_inside(graph, groups, labels, table, start, stop, inside):
+    """The common weight of each node, from start to stop, and the others of its module.
+
+    The table has to be filled. inside: OUT.
+    """
+    for v in range(start, stop):
+        x = labels[v]
+        total = 0.0
+        for e in range(graph.indptr[v], graph.indptr[v + 1]):
+            if labels[graph.near[e]] == x:
+                total += graph.weight[e]
+        if groups.owner[v] < groups.owner[v + 1]:
+            total -= groups.own[v]
+            total += shared_with_module(groups, v, x, table)
+        inside[v] = total
+
+
+@jit
+def sum_modules(volume, cut, inside, labels, module_volume, module_cut, module_size):
+    """Volumes, cuts and sizes of modules, from those of nodes and from `weights_inside`.
 
     module_volume, module_cut, module_size: OUT.
     """
@@ -206,15 +224,8 @@ def sum_modules(graph, groups, labels, table, module_volume, module_cut, module_
     module_size[:] = 0
     for v in range(len(labels)):
         x = labels[v]
-        module_volume[x] += graph.volume[v]
-        inside = 0.0
-        for e in range(graph.indptr[v], graph.indptr[v + 1]):
-            if labels[graph.near[e]] == x:
-                inside += graph.weight[e]
-        if groups.owner[v] < groups.owner[v + 1]:
-            inside -= groups.own[v]
-            inside += shared_with_module(groups, v, x, table)
-        module_cut[x] += graph.cut[v] - inside
+        module_volume[x] += volume[v]
+        module_cut[x] += cut[v] - inside[v]
         module_size[x] += 1
 
 
@@ -462,26 +473,24 @@ def find_homes(groups, labels, table, home, most):
 
 
 @jit
-def reorder_rows(indptr, order, values, out_indptr, out):
-    """The rows of CSR data in another order. out_indptr, out: OUT."""
+def reorder_rows(indptr, order, values, out):
+    """The rows of CSR data in another order, or some of them. out: OUT."""
     filled = 0
-    out_indptr[0] = 0
     for k in range(len(order)):
         v = order[k]
         for e in range(indptr[v], indptr[v + 1]):
             out[filled] = values[e]
             filled += 1
-        out_indptr[k + 1] = filled
 
 
 @bare
 def aggregate_edges(graph, labels, members, start, stop, filled, out, place):
     """Edges between modules, rows not sorted, and volumes and cuts of modules.
 
-    members: the nodes, module by module, of which those from start to stop are used; filled: the
-    number of edges made from earlier ones. out (a Graph): OUT, one entry per edge, or one per
+    members: the nodes, module by module, of which those from start to stop are used; filled: where
+    their edges begin, or go on. out (a Graph): OUT, one entry per edge, or one per
     module; the cuts do not include the relation between groups inside a module. place (-1):
-    scratch, one per module. Returns the number of edges so far.
+    scratch, one per module. Returns where the edges end.
     """
     current = labels[members[start - 1]] if start > 0 else -1
     for m in range(start, stop):

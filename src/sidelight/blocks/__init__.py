@@ -12,7 +12,7 @@ from sidelight.blocks._blocks import (
 )
 from sidelight.blocks._cluster import Cluster, active_client, setting
 from sidelight.blocks._dask import check_dask, check_sizes, lazily
-from sidelight.blocks._threads import in_order, n_threads, one_blas_thread, threads
+from sidelight.blocks._threads import in_order, in_parts, n_threads, one_blas_thread, threads
 
 __all__ = [
     "BLOCK_ROWS",
@@ -26,6 +26,7 @@ __all__ = [
     "check_dask",
     "check_sizes",
     "in_order",
+    "in_parts",
     "is_dask",
     "lazily",
     "n_threads",

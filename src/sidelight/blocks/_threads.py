@@ -183,3 +183,35 @@ def in_order(function: Callable[[int], T], n_tasks: int) -> Iterator[T]:
                 yield pending.popleft().result()
         finally:  # after Ctrl-C or an error, work that has not begun is dropped
             pool.shutdown(cancel_futures=True)
+
+
+def in_parts(function: Callable[[int, int], object], n: int, size: int) -> None:
+    """``function(start, stop)`` for the parts of 0 … n, at the same time in `n_threads` threads.
+
+    The function writes each part into memory of its own, so that neither the threads nor the parts
+    change the answer. Ctrl-C works between parts.
+
+    Parameters
+    ----------
+    function : callable
+        From where a part starts and stops; what it returns is not used.
+    n : int
+        Where the last part stops.
+    size : int
+        The length of a part; the last one may be shorter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> squares = np.arange(5)
+    >>> def square(start, stop):
+    ...     squares[start:stop] **= 2
+    >>> in_parts(square, 5, 2)
+    >>> squares.tolist()
+    [0, 1, 4, 9, 16]
+    """
+    if n <= size:  # nothing to divide: no pool, no limit on BLAS
+        function(0, n)
+        return
+    for _ in in_order(lambda part: function(part * size, min((part + 1) * size, n)), -(-n // size)):
+        pass

@@ -1,6 +1,7 @@
 """Neighbour graphs: symmetric CSR with the similarities of the rows that are near each other."""
 
 import warnings
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sidelight._kernels import neighbors as kernels
+from sidelight.blocks import in_parts, n_threads
 from sidelight.exceptions import DataError
 from sidelight.graph._search import Method, Neighbors, Progress, Ties, nearest_neighbors
 
@@ -15,7 +17,8 @@ Rule = Literal["union", "mutual"]
 Affinity = Literal["gaussian", "local", "cosine", "precomputed"]
 Floats = NDArray[np.float64]
 
-_PORTION = 100_000  # rows between two checks for an interrupt
+_PORTION = 50_000  # rows that a thread takes at a time, between two checks for an interrupt
+_MOST_SHARES = 8  # each needs a number for every row
 
 
 def neighbor_graph(
@@ -130,23 +133,54 @@ def join_neighbors(neighbors: Neighbors, rule: Rule = "union") -> sparse.csr_arr
     named = _transposed(naming, small)
     both = rule == "mutual"
     count = np.empty(n, dtype=np.int64)
-    kernels.count_joined(*named[:2], *naming[:2], both, count)
+
+    def rows(lists: Neighbors, start: int, stop: int) -> Neighbors:
+        return lists._replace(indptr=lists.indptr[start : stop + 1])
+
+    def count_part(start: int, stop: int) -> None:
+        one, other = rows(named, start, stop), rows(naming, start, stop)
+        kernels.count_joined(*one[:2], *other[:2], both, count[start:stop])
+
+    in_parts(count_part, n, _PORTION)
     indptr = np.concatenate([[0], np.cumsum(count)]).astype(small)
     indices, data = np.empty(indptr[-1], dtype=small), np.empty(indptr[-1])
-    kernels.join_rows(*named, *naming, both, indptr, indices, data)
+
+    def join_part(start: int, stop: int) -> None:
+        one, other = rows(named, start, stop), rows(naming, start, stop)
+        kernels.join_rows(*one, *other, both, indptr[start : stop + 1], indices, data)
+
+    in_parts(join_part, n, _PORTION)
     return sparse.csr_array((data, indices, indptr), shape=(n, n))
 
 
 def _transposed(lists: Neighbors, dtype: Any) -> Neighbors:
-    """The rows whose lists contain each row, in their order; in portions, so that Ctrl-C works."""
+    """The rows whose lists contain each row, in their order.
+
+    A thread takes a share of the lists; its entries come after those of the lists before.
+    """
     n = len(lists.indptr) - 1
-    count = np.bincount(lists.indices, minlength=n)
-    indptr = np.concatenate([[0], np.cumsum(count)]).astype(dtype)
+    size = max(-(-n // min(n_threads(), _MOST_SHARES)), _PORTION)
+    n_shares = -(-n // size)
+    places = np.empty((n_shares + 1, n), dtype=dtype)
+    places[0] = 0
+    for share, start in enumerate(range(0, n, size)):
+        entries = slice(lists.indptr[start], lists.indptr[min(start + size, n)])
+        places[share + 1] = np.bincount(lists.indices[entries], minlength=n)
+    np.cumsum(places, axis=0, out=places)
+    indptr = np.concatenate([[0], np.cumsum(places[-1], dtype=dtype)]).astype(dtype)
+    places += indptr[:-1]
     indices, distances = np.empty(indptr[-1], dtype=dtype), np.empty(indptr[-1])
-    place = indptr[:-1].copy()
-    for start in range(0, n, _PORTION):
-        stop = min(start + _PORTION, n)
-        kernels.transpose_rows(*lists, start, stop, place, indices, distances)
+
+    def portion(begin: int) -> Callable[[int, int], None]:
+        def of_share(share: int, _: int) -> None:
+            start = share * size + begin
+            stop = min(start + _PORTION, (share + 1) * size, n)
+            kernels.transpose_rows(*lists, start, stop, places[share], indices, distances)
+
+        return of_share
+
+    for begin in range(0, size, _PORTION):  # so that Ctrl-C works
+        in_parts(portion(begin), n_shares, 1)
     return Neighbors(indptr, indices, distances)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sidelight._kernels import neighbors as kernels
-from sidelight.blocks import in_order, n_threads, one_blas_thread
+from sidelight.blocks import in_order, in_parts, n_threads, one_blas_thread
 from sidelight.exceptions import DataError
 from sidelight.graph._ivf import ivf_candidates
 
@@ -384,9 +384,14 @@ def _search(
     queries = rows if asked is None else asked
     indices = np.empty((len(candidates), k), dtype=np.int64)
     distances = np.empty((len(candidates), k))
-    for some in _portions(np.arange(len(candidates)), n_candidates):
-        near, far = _by_distance(queries, rows, some, candidates[some].astype(np.int64), asked)
-        indices[some], distances[some] = near[:, :k], far[:, :k]
+
+    def part(start: int, stop: int) -> None:
+        near, far = _by_distance(
+            queries, rows, np.arange(start, stop), candidates[start:stop].astype(np.int64), asked
+        )
+        indices[start:stop], distances[start:stop] = near[:, :k], far[:, :k]
+
+    in_parts(part, len(candidates), _portion_size(n_candidates))
     return _cut(rows, indices, distances)
 
 
@@ -502,8 +507,12 @@ def _products_search(X: Floats, Q: Floats) -> Callable[[Ints, int], _Candidates]
     return find
 
 
+def _portion_size(n_candidates: int) -> int:
+    return max(1, min(_QUERY_CELLS // n_candidates, 16_384))
+
+
 def _portions(rows: Ints, n_candidates: int) -> list[Ints]:
-    size = max(1, min(_QUERY_CELLS // n_candidates, 16_384))
+    size = _portion_size(n_candidates)
     return [rows[start : start + size] for start in range(0, len(rows), size)]
 
 

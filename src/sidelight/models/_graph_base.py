@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from sidelight._validation import Integral, Interval, Real, StrOptions
-from sidelight.blocks import Block, Blocks
+from sidelight.blocks import Block, Blocks, in_parts
 from sidelight.exceptions import DataError
 from sidelight.graph import (
     check_graph,
@@ -36,7 +36,7 @@ from sidelight.side import SideInformation
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_PORTION = 1_000_000  # edges between two checks for an interrupt
+_PORTION = 1_000_000  # edges that a thread takes at a time, between two checks for an interrupt
 
 # Constraints on the parameters of all graph models that need no data.
 GRAPH_PARAMETERS: dict[str, list[Any]] = {
@@ -312,11 +312,15 @@ class RowGraph(NamedTuple):
         if scales is None or self.scales is None:
             return gaussian_weights(distances, self.bandwidth)
         weights = np.empty(len(distances))
-        for start in range(0, len(distances), _PORTION):
-            part = slice(start, start + _PORTION)
+        own_scales = self.scales
+
+        def portion(start: int, stop: int) -> None:
+            part = slice(start, stop)
             weights[part] = local_weights(
-                distances[part], scales[row[part]], self.scales[column[part]]
+                distances[part], scales[row[part]], own_scales[column[part]]
             )
+
+        in_parts(portion, len(distances), _PORTION)
         return weights
 
 

@@ -14,6 +14,7 @@ from scipy import sparse
 
 from sidelight._kernels import entropy, merging
 from sidelight._work import count_work
+from sidelight.blocks import in_parts
 from sidelight.graph import EXACT_ROWS
 
 Floats = NDArray[np.float64]
@@ -26,7 +27,8 @@ SMALLEST = 1e-12
 _ROUND = 1e-4
 # Entries of rows that mergers look at in one call of the kernel: tenths of a second.
 _PORTION = 1_000_000
-_NODES = 100_000
+# Nodes that a thread takes at a time. Graphs of fewer are not divided.
+_NODES = 32_768
 # Small modules for each cluster; of fewer, clusters cannot be put together.
 _FEWEST = 5
 
@@ -156,13 +158,43 @@ def _both_graphs(data: sparse.csr_array, relation: sparse.csr_array) -> tuple[An
         )
     relation = sparse.csr_array(relation)
     relation.sort_indices()
-    both = (data.indptr, data.indices, data.data, relation.indptr, relation.indices, relation.data)
-    indptr = np.empty(data.shape[0] + 1, dtype=np.int64)
-    room = data.nnz + relation.nnz
-    near = np.empty(room, dtype=np.int32)
-    weight, linked = np.empty(room), np.empty(room, dtype=np.bool_)
-    n_edges = entropy.add_graphs(*both, indptr, near, weight, linked)
-    return indptr, near[:n_edges], weight[:n_edges], linked[:n_edges]
+    n, room = data.shape[0], data.nnz + relation.nnz
+    indptr = np.zeros(n + 1, dtype=np.int64)
+    edges = np.empty(room, dtype=np.int32), np.empty(room), np.empty(room, dtype=np.bool_)
+    begin = np.append(np.arange(0, n, _NODES), n)
+    first = data.indptr[begin[:-1]].astype(np.int64) + relation.indptr[begin[:-1]]
+    n_made = np.empty_like(first)
+
+    def rows(graph: sparse.csr_array, start: int, stop: int) -> tuple[Any, ...]:
+        return graph.indptr[start : stop + 1], graph.indices, graph.data
+
+    def part(start: int, stop: int) -> None:
+        number, ends = start // _NODES, np.empty(stop - start + 1, dtype=np.int64)
+        out = (values[first[number] :] for values in edges)
+        n_made[number] = entropy.add_graphs(
+            *rows(data, start, stop), *rows(relation, start, stop), ends, *out
+        )
+        indptr[start + 1 : stop + 1] = ends[1:]
+
+    in_parts(part, n, _NODES)
+    made = _close_gaps(edges, first, n_made)
+    for number, start in enumerate(begin[:-1]):
+        indptr[start + 1 : begin[number + 1] + 1] += made[number]
+    near, weight, linked = (values[: made[-1]] for values in edges)
+    return indptr, near, weight, linked
+
+
+def _close_gaps(columns: tuple[Any, ...], first: Ints, count: Ints) -> Ints:
+    """Push the parts of some columns together; where each part begins then, and the last ends.
+
+    columns: IN/OUT. A part begins at ``first`` and has ``count`` entries.
+    """
+    new = np.concatenate([[0], np.cumsum(count)])
+    for old, start, stop in zip(first.tolist(), new[:-1].tolist(), new[1:].tolist(), strict=True):
+        if old != start:
+            for values in columns:
+                values[start:stop] = values[old : old + stop - start]
+    return new
 
 
 def _cut_between_groups(n: int, group: Ints, amount: Floats, ties: Ties) -> Floats:
@@ -202,7 +234,13 @@ def modules_of(level: Level, labels: Ints, n_modules: int | None = None) -> Modu
     found = Modules(np.empty(n_modules), np.empty(n_modules), np.empty(n_modules, dtype=np.int64))
     table = level.table()
     entropy.fill_table(level.groups, labels, table)
-    entropy.sum_modules(level.graph, level.groups, labels, table, *found)
+    inside = np.empty(level.n_nodes)
+
+    def part(start: int, stop: int) -> None:
+        entropy.weights_inside(level.graph, level.groups, labels, table, start, stop, inside)
+
+    in_parts(part, level.n_nodes, _NODES)
+    entropy.sum_modules(level.volume, level.cut, inside, labels, *found)
     return found
 
 
@@ -485,23 +523,34 @@ def reordered(level: Level, order: Ints) -> Level:
     """The same nodes in another order: node k is the old node order[k]."""
     place = np.empty(level.n_nodes, dtype=np.int32)
     place[order] = np.arange(level.n_nodes, dtype=np.int32)
-    indptr, owner = np.empty_like(level.indptr), np.empty_like(level.owner)
+    indptr, (near, weight, linked, pull) = _reordered_rows(
+        level.indptr, order, (level.near, level.weight, level.linked, level.pull)
+    )
 
-    def rows(of: Ints, values: Any, out_indptr: Ints) -> Any:
-        out = np.empty_like(values)
-        entropy.reorder_rows(of, order, values, out_indptr, out)
-        return out
+    def rename(start: int, stop: int) -> None:
+        near[start:stop] = place[near[start:stop]]
 
-    near = rows(level.indptr, level.near, indptr)
+    in_parts(rename, len(near), _PORTION)
+    owner, (group, amount) = _reordered_rows(level.owner, order, (level.group, level.amount))
     return level._replace(
-        indptr=indptr, near=np.take(place, near, out=near),
-        weight=rows(level.indptr, level.weight, indptr),
-        linked=rows(level.indptr, level.linked, indptr),
-        pull=rows(level.indptr, level.pull, indptr) if len(level.pull) else level.pull,
+        indptr=indptr, near=near, weight=weight, linked=linked, pull=pull,
         volume=level.volume[order], cut=level.cut[order], own=level.own[order],
-        owner=owner, group=rows(level.owner, level.group, owner),
-        amount=rows(level.owner, level.amount, owner),
+        owner=owner, group=group, amount=amount,
     )  # fmt: skip
+
+
+def _reordered_rows(indptr: Ints, order: Ints, columns: tuple[Any, ...]) -> tuple[Ints, list[Any]]:
+    """Several columns of CSR data with their rows in another order; empty ones stay empty."""
+    new = np.concatenate([[0], np.cumsum(np.diff(indptr)[order])])
+    found = [np.empty_like(values) for values in columns]
+
+    def part(start: int, stop: int) -> None:
+        for values, out in zip(columns, found, strict=True):
+            if len(values):
+                entropy.reorder_rows(indptr, order[start:stop], values, out[new[start] : new[stop]])
+
+    in_parts(part, len(order), _NODES)
+    return new, found
 
 
 class Room:
@@ -543,13 +592,7 @@ def aggregate(level: Level, labels: Ints, room: Room | None = None) -> Level:
     near, weight, linked, pull = (room or Room()).beside(level)
     volume, cut = np.empty(n), np.empty(n)
     out = entropy.Graph(indptr, near, weight, linked, pull, volume, cut)
-    n_edges, place = 0, np.full(n, -1)
-    for start in range(0, len(members), _NODES):  # portions, so that Ctrl-C works
-        stop = min(start + _NODES, len(members))
-        n_edges = entropy.aggregate_edges(
-            level.graph, labels, members, start, stop, n_edges, out, place
-        )
-    indptr[n] = n_edges
+    indptr[n] = n_edges = _aggregate_edges(level, labels, members, member_indptr, out)
     owner, own = np.zeros(n + 1, dtype=np.int64), np.zeros(n)
     group, amount = level.group, level.amount
     if len(level.group):
@@ -566,6 +609,37 @@ def aggregate(level: Level, labels: Ints, room: Room | None = None) -> Level:
         owner=owner, group=group, amount=amount, own=own,
         constant=level.constant - _pull_inside(level, labels),
     )  # fmt: skip
+
+
+def _aggregate_edges(
+    level: Level, labels: Ints, members: Ints, member_indptr: Ints, out: entropy.Graph
+) -> int:
+    """The rows of the next level, out: OUT; returns the number of edges.
+
+    Each thread takes some modules, and writes from where it would if no edges of the modules before
+    had been added up. Then the gaps are closed.
+    """
+    n = len(member_indptr) - 1
+    # Parts begin with a module, where the first, the hundred thousandth … of the members is.
+    begin = np.searchsorted(member_indptr, np.arange(0, len(members), _NODES), side="left")
+    begin = np.unique(np.append(begin, n))
+    room = np.cumsum(np.diff(level.indptr)[members])[member_indptr[begin[1:]] - 1]
+    first = np.concatenate([[0], room[:-1]])
+    n_made = np.empty_like(first)
+
+    def part(number: int, _: int) -> None:
+        start, stop = member_indptr[begin[number]], member_indptr[begin[number + 1]]
+        place = np.full(n, -1)
+        end = entropy.aggregate_edges(
+            level.graph, labels, members, int(start), int(stop), int(first[number]), out, place
+        )
+        n_made[number] = end - first[number]
+
+    in_parts(part, len(first), 1)
+    columns = (out.near, out.weight, out.linked, out.pull)[: 4 if len(level.pull) else 3]
+    made = _close_gaps(columns, first, n_made)
+    out.indptr[:n] -= np.repeat(first - made[:-1], np.diff(begin))
+    return int(made[-1])
 
 
 def within(level: Level, parts: Ints) -> Level:
