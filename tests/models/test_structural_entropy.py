@@ -546,6 +546,54 @@ def test_clusters_of_many_rows_are_put_together_from_small_modules(kind, monkeyp
     assert not made
 
 
+@pytest.mark.filterwarnings("ignore::sidelight.exceptions.LostClassWarning")
+@pytest.mark.parametrize("kind", ["labels", "pairs", None])
+def test_separate_clusters_of_many_rows_are_found_without_their_number(kind, monkeypatch):
+    from sidelight.models._entropy import clustering, search
+
+    monkeypatch.setattr(clustering, "EXACT_ROWS", 500)
+    sample = make_blobs(6_000, 16, 10, separation=8.0, random_state=0)
+    draw = {"labels": sample_labels, "pairs": sample_pairs}.get(kind)
+    side = draw and draw(sample.y, 60, random_state=1)
+    model = fitted(sample.X, side, n_neighbors=30)
+    assert model.n_clusters_ == 10
+    assert adjusted_rand_score(sample.y, model.labels_) > 0.95
+    assert (np.diff(model.history_) <= 0).all()
+    monkeypatch.setattr(search, "_NODES", 1_000)
+    for n in (1, 2, 3):
+        with threads(n):
+            again = fitted(sample.X, side, n_neighbors=30)
+        assert_array_equal(again.labels_, model.labels_)
+        assert_array_equal(again.history_, model.history_)
+    # Single rows alone lose most of them.
+    monkeypatch.setattr(clustering, "_condensed", lambda problem: None)
+    rows = fitted(sample.X, side, n_neighbors=30)
+    assert rows.objective_ > model.objective_
+    assert adjusted_rand_score(sample.y, rows.labels_) < 0.9
+
+
+def test_modules_are_not_joined_where_single_rows_have_a_cluster_for_each_class(monkeypatch):
+    from sidelight.models._entropy import clustering
+
+    monkeypatch.setattr(clustering, "EXACT_ROWS", 500)
+    monkeypatch.setattr(clustering, "_joined", None)
+    X, y = blobs(900, 3, apart=20.0)
+    model = fitted(X, sample_labels(y, 90, random_state=0), n_neighbors=30)
+    assert adjusted_rand_score(y, model.labels_) == 1.0
+
+    groups = np.arange(900)
+    groups[:90] = 3 * (np.arange(90) // 30)  # labelled rows of three classes
+    problem = clustering.Problem(
+        None, None, groups, None, False, None, False, True, 0.5, n_classes=3
+    )
+    assert clustering._has_classes(problem, np.arange(900) % 3)
+    assert not clustering._has_classes(problem._replace(n_classes=0), np.arange(900) % 3)
+    assert not clustering._has_classes(problem, np.arange(900) % 2)
+    torn = np.full(900, 3)
+    torn[:90] = np.arange(90) // 30
+    assert not clustering._has_classes(problem, torn)
+
+
 def test_torn_clusters_of_small_modules_are_refined_only_if_they_are_the_best(monkeypatch):
     from sidelight.models._entropy import clustering
 
