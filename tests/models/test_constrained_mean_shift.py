@@ -7,8 +7,16 @@ from sklearn.metrics import adjusted_rand_score
 
 from sidelight import ConstrainedMeanShift, SideInformation
 from sidelight.exceptions import SideInformationError
+from sidelight.models import _fitting
 from sidelight.models._shift import constrained
-from sidelight.models._shift.constrained import Pairs, apart_pairs, condensed, run
+from sidelight.models._shift.constrained import (
+    Pairs,
+    _step,
+    _step_of_many,
+    apart_pairs,
+    condensed,
+    run,
+)
 from sidelight.side import sample_labels, sample_pairs
 
 
@@ -45,6 +53,51 @@ def test_steps_are_those_of_the_definition(seed):
     pairs = Pairs(*cannot.T, weights)
     found, _ = run(X, np.ones(30), pairs, np.array(bandwidths), 0.5, 0.2, 0.99, 0.1)
     assert_allclose(found, T, atol=5e-3)  # factors above 0.999 are left out
+
+
+@pytest.mark.parametrize("n_cannot", [8, 150])
+@pytest.mark.parametrize("plain", [True, False])
+def test_steps_of_many_rows_are_those_of_the_definition(n_cannot, plain):
+    X, y = blobs(60)
+    cannot = sample_pairs(y, n_cannot=n_cannot, random_state=0).cannot
+    rng = np.random.default_rng(0)
+    weights = np.ones(n_cannot) if plain else rng.uniform(0.5, 2.0, n_cannot)
+    pairs = Pairs(*cannot.T, weights)
+    T = X + 0.3 * rng.normal(size=X.shape)
+    for h in (0.2, 1.0, 4.0, 40.0):
+        found = _step_of_many(T, np.arange(60), X, np.ones(60), pairs, h, 0.5, 0.2)
+        as_few = _step(T, np.arange(60), X, np.ones(60), pairs, h, 0.5, 0.2)
+        # Factors above 0.999 are left out in both; one has single precision.
+        assert_allclose(found, as_few, atol=1e-4)
+        if n_cannot == 8:
+            k = np.exp(-((T[:, None] - X[None]) ** 2).sum(axis=2) / h**2)
+            sees = (k >= 0.2).any(axis=1)
+            with np.errstate(invalid="ignore"):
+                expected = one_step(X, T, h, cannot, weights)
+            assert_allclose(found[sees], expected[sees], atol=5e-3)
+            assert_array_equal(found[~sees], T[~sees])
+
+
+def test_steps_of_many_rows_take_modes_that_have_met():
+    X, y = blobs(60)
+    pairs = Pairs(*sample_pairs(y, n_cannot=30, random_state=0).cannot.T, np.ones(30))
+    mode_of = np.arange(60) // 3
+    T = np.array([X[mode_of == k].mean(axis=0) for k in range(20)])
+    weight = np.random.default_rng(0).uniform(1.0, 3.0, 60)
+    found = _step_of_many(T, mode_of, X, weight, pairs, 5.0, 0.5, 0.2)
+    assert_allclose(found, _step(T, mode_of, X, weight, pairs, 5.0, 0.5, 0.2), atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["labels", "pairs"])
+def test_many_rows_find_the_clusters_of_few(monkeypatch, kind):
+    X, y = blobs(150, spread=15.0)
+    draw = {"labels": sample_labels, "pairs": sample_pairs}[kind]
+    side = draw(y, 60, random_state=0)
+    few = ConstrainedMeanShift(random_state=0).fit(X, side=side)
+    monkeypatch.setattr(_fitting, "SMALL_UP_TO", 100)
+    many = ConstrainedMeanShift(random_state=0).fit(X, side=side)
+    assert_array_equal(few.labels_, many.labels_)
+    assert adjusted_rand_score(y, many.labels_) > 0.95
 
 
 @pytest.mark.filterwarnings("ignore:nothing keeps rows apart")

@@ -17,7 +17,8 @@ kernel inside a cluster, tear it apart. A statement's weight is a power of its f
 rows, 2,000 centres of k-means represent the rows without statements; with many pairs, fewer, and
 below 5,000 rows too (rows² x pairs above 4e9). Above 200 annotated rows, centres also represent the
 rows of a group that belongs together, such as a class, so that cannot-links are between parts of
-groups, not between rows. The published settings and scaling are not known.
+groups, not between rows. Above 6,000 rows modes have met up to 1e-2 of h, and factors have single
+precision. The published settings and scaling are not known.
 """
 
 import warnings
@@ -32,13 +33,20 @@ from sklearn.callback import with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from sidelight._kernels.mean_shift import FAR, block_pairs
+from sidelight._kernels.mean_shift import (
+    FAR,
+    block_pairs,
+    mark_needed,
+    multiply_factors,
+    shift_seen,
+    squared_distances,
+)
 from sidelight._validation import Integral, Interval, Real, StrOptions, check_new_x, prepare
 from sidelight.blocks import one_blas_thread
 from sidelight.exceptions import DataError, SideInformationError
 from sidelight.graph import query_neighbors
 from sidelight.models._base import SideClusterer
-from sidelight.models._fitting import Task, warn
+from sidelight.models._fitting import Task, is_small, warn
 from sidelight.models._metric import METRIC
 from sidelight.models._naming import named_labels
 from sidelight.models._registry import find_model
@@ -55,6 +63,13 @@ _FEWEST_CENTERS = 200
 _WORK = 4e9  # points² x pairs of a step: with more pairs, fewer points
 _SAMPLE = 20_000  # rows from which these are found
 _SAME = 1e-6  # of the bandwidth: modes that are nearer are one
+# Of many rows. 1e-3 and 1e-2 were compared on pairs of five data sets of 6,435 to 10,992 rows: mean
+# ARI .52 and .54, in 5.7 and 4.0 s.
+_SAME_OF_MANY = 1e-2
+# Smaller factors are zero. Only their ratios count: with 1e-6, ARI of 1,000 labels of ten Gaussians
+# fell from .26 to .20.
+_LEAST = 1e-30
+_AT_ONCE = 64  # pairs whose factors are multiplied at once, a power of two
 _WIDEST = 1e100  # in units of the data every kernel is 1 long before, and its square still a number
 
 
@@ -123,6 +138,10 @@ class ConstrainedMeanShift(SideClusterer):
     and if rows² times the number of pairs of rows that are kept apart is above 4e9, as with 2,000
     rows of which 200 have labels. Above 200 annotated rows, centres represent the rows of a class,
     or of another group that belongs together, in proportion to its size.
+
+    Above 6,000 rows modes merge as soon as they differ by less than a hundredth of the bandwidth
+    (elsewhere a millionth), so that fewer of them remain, and products of factors have single
+    precision.
 
     Our implementation; settings and scaling of the published figures are not known.
 
@@ -219,7 +238,7 @@ class ConstrainedMeanShift(SideClusterer):
             bandwidths = self._schedule(scaled, size)
             modes, labels = run(
                 scaled, points.weight, pairs, bandwidths, self.constraint_scale, self.truncation,
-                self.merge_kernel, self.merge_block, task,
+                self.merge_kernel, self.merge_block, task, of_many=not is_small(len(X)),
             )  # fmt: skip
         self.modes_ = modes * size + middle
         self.bandwidth_ = float(bandwidths[-1]) * size
@@ -464,27 +483,135 @@ def run(
     merge_kernel: float,
     merge_block: float,
     task: Task | None = None,
+    *,
+    of_many: bool = False,
 ) -> tuple[Floats, Ints]:
-    """Modes and clusters of the points after all bandwidths."""
+    """Modes and clusters of the points after all bandwidths.
+
+    of_many : take the steps that are faster for the points of many rows.
+    """
     modes, mode_of = X.copy(), np.arange(len(X))
+    step, same = (_step_of_many, _SAME_OF_MANY) if of_many else (_step, _SAME)
     for h in np.minimum(bandwidths, _WIDEST):
-        away = cdist(modes, X, "sqeuclidean")
-        looked_at = _near(away, mode_of, h, truncation)
-        blocked = _blocked(modes, mode_of, pairs, h, constraint_scale, looked_at)
-        seen = np.exp(-away / h**2)
-        seen[seen < truncation] = 0.0
-        seen *= blocked[:, mode_of]
-        seen *= weight
-        modes, mode_of = _met(_shifted(modes, X, seen), mode_of, h)
+        moved = step(modes, mode_of, X, weight, pairs, h, constraint_scale, truncation)
+        modes, mode_of = _met(moved, mode_of, same * h)
         if task is not None and task.step():
             break
     away = cdist(modes, modes, "sqeuclidean")
-    looked_at = _near(away, np.arange(len(modes)), h, merge_kernel)
-    blocked = _blocked(modes, mode_of, pairs, h, constraint_scale, looked_at)
     kernel = np.exp(-away / h**2)
-    joined = sparse.csr_array((kernel > merge_kernel) & (blocked > merge_block))
+    if of_many:
+        i, k = np.nonzero(np.triu(kernel > merge_kernel))
+        apart = _factors(modes, mode_of, pairs, h, constraint_scale, i, k) <= merge_block
+        joined = sparse.csr_array((~apart, (i, k)), shape=away.shape)
+    else:
+        looked_at = _near(away, np.arange(len(modes)), h, merge_kernel)
+        blocked = _blocked(modes, mode_of, pairs, h, constraint_scale, looked_at)
+        joined = sparse.csr_array((kernel > merge_kernel) & (blocked > merge_block))
     cluster = connected_components(joined, directed=False)[1]
     return modes[mode_of], cluster[mode_of].astype(np.int64)
+
+
+def _step(
+    modes: Floats,
+    mode_of: Ints,
+    X: Floats,
+    weight: Floats,
+    pairs: Pairs,
+    h: float,
+    scale: float,
+    truncation: float,
+) -> Floats:
+    """Where each mode moves to with this bandwidth."""
+    away = cdist(modes, X, "sqeuclidean")
+    looked_at = _near(away, mode_of, h, truncation)
+    blocked = _blocked(modes, mode_of, pairs, h, scale, looked_at)
+    seen = np.exp(-away / h**2)
+    seen[seen < truncation] = 0.0
+    seen *= blocked[:, mode_of]
+    seen *= weight
+    return _shifted(modes, X, seen)
+
+
+# The same step for the points of many rows. It computes the factor of an entry and its mirror image
+# once, in single precision, and only for modes that see more than one point.
+
+
+def _step_of_many(
+    modes: Floats,
+    mode_of: Ints,
+    X: Floats,
+    weight: Floats,
+    pairs: Pairs,
+    h: float,
+    scale: float,
+    truncation: float,
+) -> Floats:
+    """As `_step`, up to the sixth digit or so."""
+    m = len(modes)
+    away = _squared(modes, X)
+    reach = -np.log(truncation) * h**2 if truncation > 0 else np.inf
+    needed = np.zeros((m, m), dtype=bool)
+    mark_needed(away, mode_of, reach, needed)
+    i, k = np.nonzero(needed)
+    factor = np.zeros((m, m), dtype=np.float32)
+    factor[i, k] = _factors(modes, mode_of, pairs, h, scale, i, k)
+    factor[k, i] = factor[i, k]
+    moved = np.empty_like(modes)
+    shift_seen(away, mode_of, reach, 1.0 / h**2, X, weight, factor, modes, moved)
+    return moved
+
+
+def _factors(
+    modes: Floats, mode_of: Ints, pairs: Pairs, h: float, scale: float, i: Ints, k: Ints
+) -> Floats:
+    """The factors of entries (i, k) of the modes; below _LEAST they are only known to be that."""
+    product, left, n_left = np.ones(len(i)), np.arange(len(i)), len(i)
+    links = _links(modes, mode_of, pairs, h, scale)
+    if not (len(links.one) and n_left):
+        return product
+    # The widest first, since they reach most; those with another power than 1 apart.
+    order = np.lexsort([-links.radius, links.power != 1.0])
+    ends, row = np.unique(np.concatenate([links.one, links.other]), return_inverse=True)
+    one, other = row.reshape(2, -1)
+    is_used = np.zeros(len(modes), dtype=bool)
+    is_used[i] = is_used[k] = True
+    used, place = np.flatnonzero(is_used), np.cumsum(is_used) - 1
+    i, k = place[i], place[k]
+    distances = _squared(modes[ends], modes[used])
+    scratch = np.empty(_AT_ONCE, dtype=np.float32)
+    for begin in range(0, len(order), _AT_ONCE):
+        some = order[begin : begin + _AT_ONCE]
+        u = _falling(distances[one[some]], links.radius[some])
+        v = _falling(distances[other[some]], links.radius[some])
+        power = np.ones(_AT_ONCE, dtype=np.float32)
+        power[: len(some)] = links.power[some]
+        n_left = multiply_factors(
+            np.hstack([u, v]), np.hstack([v, u]), power, i, k, _LEAST,
+            bool((power == 1.0).all()), product, left, n_left, scratch,
+        )  # fmt: skip
+    return np.where(product > _LEAST, product, 0.0)
+
+
+def _falling(distances: Floats, radius: Floats) -> NDArray[np.float32]:
+    """How near each mode is to the ends of some pairs, of modes by pairs, up to a full block."""
+    distances /= radius[:, None] ** 2
+    far = distances >= FAR
+    distances[far] = FAR  # else it may be too large for single precision
+    near = np.exp(-distances.astype(np.float32))
+    near[far] = 0.0
+    out = np.zeros((near.shape[1], _AT_ONCE), dtype=np.float32)
+    out[:, : len(near)] = near.T
+    return out
+
+
+def _squared(A: Floats, B: Floats) -> Floats:
+    """Squared distances of the rows of A and B."""
+    out = np.empty((len(A), len(B)))
+    squared_distances(np.ascontiguousarray(A), np.ascontiguousarray(B.T), out)
+    return out
+
+
+# The steps of few rows
 
 
 def _near(away: Floats, mode_of: Ints, h: float, kernel: float) -> sparse.csr_array:
@@ -522,16 +649,9 @@ def _blocked(
     """
     m = len(modes)
     blocked = np.ones((m, m))
-    a, b = mode_of[pairs.one], mode_of[pairs.other]
-    keys, place = np.unique(np.minimum(a, b) * m + np.maximum(a, b), return_inverse=True)
-    if not len(keys):
+    one, other, radius, power = _links(modes, mode_of, pairs, h, scale)
+    if not len(one):
         return blocked
-    power = np.zeros(len(keys))
-    np.maximum.at(power, place, pairs.weight)
-    one, other = np.divmod(keys, m)
-    distance = np.sqrt(((modes[one] - modes[other]) ** 2).sum(axis=1))
-    # Rows that are kept apart and yet have met: a radius of nothing, at their own mode.
-    radius = np.maximum(np.minimum(h, scale * distance), _SAME * h)
     ends, row = np.unique(np.concatenate([one, other]), return_inverse=True)
     distances = cdist(modes[ends], modes, "sqeuclidean")
     reach = sparse.csr_array(distances < FAR * float(radius.max()) ** 2)
@@ -540,14 +660,36 @@ def _blocked(
     return blocked
 
 
+class _Links(NamedTuple):
+    """Cannot-links between modes, each once."""
+
+    one: Ints
+    other: Ints
+    radius: Floats
+    power: Floats
+
+
+def _links(modes: Floats, mode_of: Ints, pairs: Pairs, h: float, scale: float) -> _Links:
+    """The links of modes that follow from those of points: of several, the largest weight."""
+    m = len(modes)
+    a, b = mode_of[pairs.one], mode_of[pairs.other]
+    keys, place = np.unique(np.minimum(a, b) * m + np.maximum(a, b), return_inverse=True)
+    power = np.zeros(len(keys))
+    np.maximum.at(power, place, pairs.weight)
+    one, other = np.divmod(keys, m)
+    distance = np.sqrt(((modes[one] - modes[other]) ** 2).sum(axis=1))
+    # Rows that are kept apart and yet have met: a radius of nothing, at their own mode.
+    return _Links(one, other, np.maximum(np.minimum(h, scale * distance), _SAME * h), power)
+
+
 def _lists(of_rows: sparse.csr_array) -> tuple[NDArray[Any], NDArray[Any]]:
     """Where the columns of each row begin, and the columns."""
     return of_rows.indptr, of_rows.indices
 
 
-def _met(moved: Floats, mode_of: Ints, h: float) -> tuple[Floats, Ints]:
-    """Modes that differ by less than a millionth of the bandwidth, as one."""
+def _met(moved: Floats, mode_of: Ints, same: float) -> tuple[Floats, Ints]:
+    """Modes that differ by less than ``same``, as one."""
     _, first, place = np.unique(
-        np.round(moved / (_SAME * h)), axis=0, return_index=True, return_inverse=True
+        np.round(moved / same), axis=0, return_index=True, return_inverse=True
     )
     return np.ascontiguousarray(moved[first]), place.ravel()[mode_of]
