@@ -10,6 +10,7 @@ from typing import Any
 
 from numba import _dynfunc
 from numba.core import ir
+from numba.core.base import BaseContext
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, DefaultPassBuilder, Flags
 from numba.core.compiler_machinery import register_pass
@@ -156,11 +157,36 @@ def _signature(function: BaseFunction, context: Any, args: Any, kws: Any) -> Any
 
 _numbas_signature = BaseFunction.get_call_type
 
+
+def _refresh(context: BaseContext) -> None:
+    """Look for new functions that numba can compile, if any were registered since the last time.
+
+    numba looks again for each operator that it does not find at once, a thousand times in a fit.
+    """
+    if _n_registered.get(context) != _count_registered(context):
+        _numbas_refresh(context)
+        _n_registered[context] = _count_registered(context)
+
+
+def _count_registered(context: BaseContext) -> int:
+    registries = *context._registries, *context.typing_context._registries
+    return sum(
+        len(registered)
+        for registry in registries
+        for registered in vars(registry).values()
+        if isinstance(registered, list)
+    )
+
+
+_numbas_refresh = BaseContext.refresh
+_n_registered: dict[BaseContext, int] = {}
+
 _SHORTER: tuple[tuple[Any, str, Any], ...] = (
     (ir.Stmt, "list_vars", _variables_of_statement),
     (ir.Expr, "list_vars", _variables_of_expression),
     (PostProcessor, "run", _post_process),
     (BaseFunction, "get_call_type", _signature),
+    (BaseContext, "refresh", _refresh),
 )
 
 

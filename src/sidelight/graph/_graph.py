@@ -159,6 +159,11 @@ def _transposed(lists: Neighbors, dtype: Any) -> Neighbors:
     A thread takes a share of the lists; its entries come after those of the lists before.
     """
     n = len(lists.indptr) - 1
+    # One type of numbers for both calls, so that the kernel is compiled once.
+    lists = lists._replace(
+        indptr=lists.indptr.astype(dtype, copy=False),
+        indices=lists.indices.astype(dtype, copy=False),
+    )
     size = max(-(-n // min(n_threads(), _MOST_SHARES)), _PORTION)
     n_shares = -(-n // size)
     places = np.empty((n_shares + 1, n), dtype=dtype)
