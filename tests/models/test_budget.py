@@ -243,6 +243,25 @@ def test_many_rows_make_a_few_steps_from_the_factors_of_a_sample(name, monkeypat
             assert getattr(found, factor).dtype == np.float64
 
 
+def test_members_of_many_rows_make_long_steps_from_those_of_a_sample(monkeypatch):
+    y = np.arange(2_400) % 3
+    X = np.random.default_rng(0).normal(size=(2_400, 2))
+    X += 8.0 * np.column_stack([np.cos(2 * y), np.sin(2 * y)])
+    side = sample_pairs(y, 60, random_state=0)
+    monkeypatch.setattr(_fitting, "SMALL_UP_TO", 2_000)
+    model = find_model("SelfSupervisedNMF")(3, random_state=0)
+    short = model.fit(X, side=side)
+    objective, n_iter = short.objective_, short.n_iter_
+    monkeypatch.setattr(family, "_MANY", 2_399)
+    found = model.fit(X, side=side)
+    assert found.n_iter_ <= 40 < n_iter
+    assert found.objective_ <= 1.001 * objective
+    assert (np.diff(found.history_) <= 0).all()
+    model.set_params(max_iter=7)
+    with pytest.warns(ConvergenceWarning):
+        assert model.fit(X, side=side).n_iter_ == 7
+
+
 @pytest.mark.filterwarnings("ignore::sidelight.exceptions.LostClassWarning")  # 25 classes
 def test_many_classes_of_another_vocabulary_do_not_lead_in_the_sample(monkeypatch):
     rng = np.random.default_rng(0)

@@ -294,6 +294,7 @@ def test_a_step_of_a_member_is_the_published_one():
         above = graph @ h + 0.3 * S @ h
         below = h @ h.T @ h + 0.3 * S.sum(axis=1)[:, None] * h + 0.5 * 2.0 * D @ h
         assert_allclose(found[:, e], h * (above / below) ** 0.25)
+        assert_allclose(problem.long_step(H)[:, e], h * (above / below) ** 0.75)
 
 
 def test_eigenvectors_of_the_consensus_are_those_of_the_full_matrix():
