@@ -41,8 +41,8 @@ from sidelight.side import SideInformation
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# Long steps of many rows. With 25,000 rows (two sets of ten Gaussians and a stretched one, pairs and
-# labels, one draw of each) the objective is within 5e-5 of that of 110 to 190 short steps.
+# Long steps of many rows. With 25,000 rows (two sets of ten Gaussians and a stretched one, pairs
+# and labels, one draw of each) the objective is within 5e-5 of that of 110 to 190 short steps.
 _FINISH = 40
 
 
